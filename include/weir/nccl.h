@@ -67,7 +67,7 @@ WEIR_API weir_status weir_nccl_release(weir_nccl *nccl);
 // Errors, which submit nothing: INVALID_ARGUMENT (no bytes; lengths that differ; a buffer twice; an image; bytes that are
 // no multiple of the element; an operation or type that is not known, or WEIR_REDUCE_KERNEL; no such root; called from a
 // task or callback), OUT_OF_RANGE, RELEASED, UNAVAILABLE (the communicator was aborted). OUT_OF_MEMORY: tasks of the
-// collective that were submitted by then fail.
+// collective that were submitted by then fail, and their events are in `out_events`; others' are NULL.
 WEIR_API weir_status weir_nccl_all_reduce(weir_nccl *nccl, weir_buffer *const *buffers, uint64_t offset, uint64_t bytes,
                                           weir_reduce_operation operation, weir_reduce_type type,
                                           weir_event **out_events);

@@ -10,7 +10,9 @@
 #include "engine/submit.h"
 #include "nccl/nccl.h"
 
-enum { PART_SLOTS = 2, TOKEN_USED = 8 }; // a part, and a copy back to wrapped memory
+// Of the window, for each device: its contents are brought there, the ready task and the part, each with a copy back to
+// wrapped memory.
+enum { READY_SLOTS = 3, PART_SLOTS = 2, TOKEN_USED = 8 };
 
 typedef unsigned long long ull;
 
@@ -188,6 +190,29 @@ static weir_status await_room(weir_context *context, const weir_task *task, uint
   return result == WEIR__ADMITTED ? WEIR_OK : status;
 }
 
+// No task of another thread may enter between the first ready task and the last part: a part would wait for it, and
+// that no ready task has waited for it. So the window is closed to others from the first one to the last one.
+static weir_status close_window(weir__collective *collective, const request *asked) {
+  weir_context *context = collective->nccl->context;
+  uint32_t slots = collective->nccl->count * (READY_SLOTS + PART_SLOTS) + 1; // the last one: there is one at all times
+  weir_status status = await_room(context, &(weir_task){.label = weir__nccl_name(asked->kind)}, slots);
+  if (status != WEIR_OK) return status;
+  collective->reserved = slots;
+  context->host.window.reserved += slots;
+  context->host.window.closed = true;
+  return WEIR_OK;
+}
+
+static void give_slots(weir__collective *collective, uint32_t slots) {
+  collective->reserved -= slots;
+  collective->nccl->context->host.window.reserved -= slots;
+}
+
+static void open_window(weir__collective *collective) {
+  give_slots(collective, collective->reserved);
+  collective->nccl->context->host.window.closed = false;
+}
+
 static weir_status submit_ready(weir__collective *collective, const request *asked, uint32_t member) {
   weir_nccl *nccl = collective->nccl;
   weir__nccl_part *part = &collective->parts[member];
@@ -200,10 +225,12 @@ static weir_status submit_ready(weir__collective *collective, const request *ask
                           .label = weir__nccl_name(asked->kind),
                           .tag = nccl->numbered};
   const weir__completion_target target = {.done = ready_done, .user = part, .at_once = true};
-  const weir__submission submission = {.task = &task, .target = &target, .origin = weir__origin_of(nccl->context)};
+  const weir__submission submission = {
+      .task = &task, .target = &target, .origin = weir__origin_of(nccl->context), .reserved = collective->reserved};
   collective->awaited++;
   collective->left++;
   weir_status status = weir__submit(nccl->context, &submission, &part->ready);
+  give_slots(collective, READY_SLOTS);
   if (status == WEIR_OK) return WEIR_OK;
   collective->awaited--;
   collective->left--;
@@ -211,7 +238,7 @@ static weir_status submit_ready(weir__collective *collective, const request *ask
 }
 
 // A part updates what its ready task has overwritten in name.
-static weir_status submit_part(weir__collective *collective, const request *asked, uint32_t member, uint64_t reserved,
+static weir_status submit_part(weir__collective *collective, const request *asked, uint32_t member,
                                weir_event **out_event) {
   weir_nccl *nccl = collective->nccl;
   weir__nccl_part *part = &collective->parts[member];
@@ -231,9 +258,10 @@ static weir_status submit_part(weir__collective *collective, const request *aske
                           .tag = nccl->numbered};
   const weir__completion_target target = {.done = part_done, .user = part, .at_once = true, .reported = true};
   const weir__submission submission = {
-      .task = &task, .target = &target, .origin = weir__origin_of(nccl->context), .reserved = reserved};
+      .task = &task, .target = &target, .origin = weir__origin_of(nccl->context), .reserved = collective->reserved};
   collective->left++;
   weir_status status = weir__submit(nccl->context, &submission, out_event);
+  give_slots(collective, PART_SLOTS);
   if (status == WEIR_OK)
     part->task = (*out_event)->task;
   else
@@ -243,25 +271,18 @@ static weir_status submit_part(weir__collective *collective, const request *aske
 
 static weir_status submit_parts(weir__collective *collective, const request *asked, uint32_t ready_count,
                                 weir_event **out_events) {
-  weir_nccl *nccl = collective->nccl;
-  weir__window *window = &nccl->context->host.window;
-  weir_status first =
-      await_room(nccl->context, &(weir_task){.label = weir__nccl_name(asked->kind)}, ready_count * PART_SLOTS + 1);
-  if (first != WEIR_OK) return first;
-  uint64_t reserved = (uint64_t)ready_count * PART_SLOTS;
-  window->reserved += reserved;
-  for (uint32_t i = 0; i < ready_count; i++, reserved -= PART_SLOTS) {
+  weir_status first = WEIR_OK;
+  for (uint32_t i = 0; i < ready_count; i++) {
     weir_event *event = NULL;
-    weir_status status = submit_part(collective, asked, i, reserved, &event);
-    window->reserved -= PART_SLOTS;
+    weir_status status = submit_part(collective, asked, i, &event);
     if (event != NULL && out_events != NULL)
       out_events[i] = event;
     else if (event != NULL)
       weir__event_drop(event);
-    if (status != WEIR_OK && first == WEIR_OK) {
-      first = status;
-      weir__nccl_fail(collective, status, weir_last_error());
-    }
+    if (status == WEIR_OK) continue;
+    weir__nccl_fail(collective, status, weir_last_error());
+    collective->parts[i].missing = true;
+    if (first == WEIR_OK) first = status;
   }
   return first;
 }
@@ -269,16 +290,15 @@ static weir_status submit_parts(weir__collective *collective, const request *ask
 static weir_status submit_all(weir__collective *collective, const request *asked, weir_event **out_events) {
   weir_nccl *nccl = collective->nccl;
   uint32_t ready = 0;
-  // All at once where there is room: then no other thread's tasks come in between.
-  weir_status status = await_room(nccl->context, &(weir_task){.label = weir__nccl_name(asked->kind)},
-                                  nccl->count * (PART_SLOTS + 1) + 1);
+  weir_status status = close_window(collective, asked);
+  if (status != WEIR_OK) return status;
   while (ready < nccl->count && status == WEIR_OK) {
     status = submit_ready(collective, asked, ready);
     ready += status == WEIR_OK;
   }
   if (status != WEIR_OK) weir__nccl_fail(collective, status, weir_last_error());
-  if (ready == 0) return status;
   weir_status parts = submit_parts(collective, asked, ready, out_events);
+  open_window(collective);
   return status == WEIR_OK ? parts : status;
 }
 

@@ -9,7 +9,8 @@
 //
 // A collective is two tasks for each device, on the same bytes. The first one, *ready*, puts nothing on its queue: when
 // it is done, all that its device's part has to wait for is done. The second one, the *part*, calls NCCL. All parts
-// wait for one external event, *go*, which ends when all ready tasks are done and all parts are in the window. So the
+// wait for one external event, *go*, which ends when all ready tasks are done and all parts are in the window. Tasks of
+// other threads do not come in between: the window is closed from the first ready task to the last part. So the
 // only work that a part can still stand behind, or keep from running, is work that no part of this collective or of an
 // earlier one waits for. Go takes the host, once for each collective; parts of one device follow each other on the
 // card.
@@ -62,6 +63,7 @@ typedef struct weir__nccl_part {
   uint32_t member;
   weir_event *ready; // of the ready task, until it is done; guarded by the context's lock, as the next
   weir__id task;     // of the part; 0: it was not submitted
+  bool missing;      // it could not be submitted, though its ready task was
 } weir__nccl_part;
 
 typedef struct weir__collective {
@@ -73,8 +75,9 @@ typedef struct weir__collective {
   uint64_t count; // of elements
   // Guarded by the context's lock.
   struct weir__external *go;
-  uint32_t awaited; // before go: ready tasks that are not done, and the submission
-  uint32_t left;    // tasks that are not done, and the submission: then it is freed
+  uint32_t awaited;  // before go: ready tasks that are not done, and the submission
+  uint32_t left;     // tasks that are not done, and the submission: then it is freed
+  uint32_t reserved; // slots of the window for tasks that are still to be submitted
   // Guarded by the communicator's lock; once `failed` is set, it and the two after it stay as they are.
   uint32_t called; // parts that called NCCL
   _Atomic bool failed;

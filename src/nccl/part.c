@@ -87,6 +87,14 @@ static weir_status judge(void *user, const char **out_message) {
   return collective->status;
 }
 
+// A ready task has overwritten in name what its part was to write. Without a part nobody does.
+static weir_status judge_ready(void *user, const char **out_message) {
+  const weir__nccl_part *part = user;
+  if (!part->missing) return WEIR_OK;
+  *out_message = part->collective->text;
+  return part->collective->status;
+}
+
 static weir_status make_kernel(weir_nccl *nccl, const char *name, weir_enqueue_function function,
                                weir__enqueue_verdict verdict, weir_kernel **out_kernel) {
   weir_enqueue_code code = {.function = function, .flags = WEIR_ENQUEUE_NO_CAPTURE};
@@ -97,6 +105,6 @@ static weir_status make_kernel(weir_nccl *nccl, const char *name, weir_enqueue_f
 }
 
 weir_status weir__nccl_make_kernels(weir_nccl *nccl) {
-  weir_status status = make_kernel(nccl, "nccl ready", be_ready, NULL, &nccl->ready);
+  weir_status status = make_kernel(nccl, "nccl ready", be_ready, judge_ready, &nccl->ready);
   return status == WEIR_OK ? make_kernel(nccl, "nccl", take_part, judge, &nccl->part) : status;
 }

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/allocate.h"
 #include "nccl_case.h"
 #include "weir/external.h"
 
@@ -93,12 +94,45 @@ static void be_cancelled(share *s) {
   share_ok(weir_nccl_release(nccl));
 }
 
+// A collective of which not all tasks can be submitted: each buffer is as it was, or poisoned.
+static void run_out_of_memory(share *s) {
+  weir_nccl *nccl = nccl_make(s);
+  uint32_t failed = 0;
+  for (uint64_t n = 1; n < 30; n++) {
+    weir_event *events[2];
+    weir_buffer *buffers[2];
+    nccl_buffers(s, COUNT, 1, 2, buffers);
+    share_submit(s, s->step, s->cuda, buffers[0], COUNT, 0, NULL);
+    weir__allocate_fail_at(n);
+    weir_status status = weir_nccl_broadcast(nccl, buffers, 0, WEIR_WHOLE, 1, events);
+    weir__allocate_fail_at(0);
+    if (status != WEIR_OK) assert_int_equal(status, WEIR_ERROR_OUT_OF_MEMORY);
+    for (int i = 0; i < 2; i++) {
+      if (status == WEIR_OK) share_await(events[i]);
+      if (status == WEIR_OK || events[i] == NULL) continue;
+      failed++;
+      expect_failure(events[i], WEIR_ERROR_OUT_OF_MEMORY, "no memory");
+    }
+    uint32_t numbers[COUNT];
+    weir_status found = weir_read(buffers[0], 0, BYTES, numbers);
+    if (found != WEIR_ERROR_UPSTREAM_FAILED) share_ok(found);
+    for (uint32_t i = 0; status != WEIR_OK && found == WEIR_OK && i < COUNT; i++)
+      assert_int_equal(numbers[i], stepped(1 + i, 0));
+    for (int i = 0; i < 2; i++) share_ok(weir_buffer_release(buffers[i]));
+  }
+  weir_finish(s->context);
+  assert_true(failed > 0);
+  works_again(s, nccl);
+  share_ok(weir_nccl_release(nccl));
+}
+
 static void test_before_the_card(void **state) {
   (void)state;
   nccl_run(NULL, miss_an_input);
   nccl_run(&(weir_context_options){.queues = 1}, miss_an_input);
   nccl_run(NULL, miss_the_root);
   nccl_run(NULL, be_cancelled);
+  nccl_run(NULL, run_out_of_memory);
 }
 
 // ---------------------------------------------------------------------------------------------------------------

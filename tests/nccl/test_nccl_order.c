@@ -252,8 +252,55 @@ static void submit_from_threads(share *s) {
   share_ok(weir_nccl_release(other));
 }
 
+enum { SHARED = 4 };
+
+typedef struct user {
+  const share *s;
+  weir_nccl *nccl; // NULL: it submits kernels
+  weir_buffer **buffers;
+  random_state random;
+} user;
+
+static void use_any(user *u) {
+  weir_device *devices[] = {u->s->cuda, u->s->second, u->s->cpu}, *device = devices[random_below(&u->random, 3)];
+  uint32_t a = random_below(&u->random, SHARED), b = (a + 1 + random_below(&u->random, SHARED - 1)) % SHARED;
+  weir_buffer *both[] = {u->buffers[a], u->buffers[b]};
+  if (u->nccl != NULL)
+    share_ok(weir_nccl_all_reduce(u->nccl, both, 0, WEIR_WHOLE, WEIR_REDUCE_SUM, WEIR_REDUCE_U32, NULL));
+  else if (random_below(&u->random, 2) == 0)
+    share_submit(u->s, u->s->step, device, both[0], COUNT, 1, NULL);
+  else
+    share_sum(u->s, device, both[0], both[1], both[1], COUNT, NULL);
+}
+
+static void *use_shared(void *argument) {
+  for (uint32_t i = 0; i < 4 * ROUNDS; i++) use_any(argument);
+  return NULL;
+}
+
+// Threads use the same buffers in any order. What one of them submits must not come between the tasks of a collective.
+static void share_buffers(share *s) {
+  weir_nccl *nccl = nccl_make(s);
+  weir_buffer *buffers[SHARED];
+  pthread_t threads[4];
+  user users[4];
+  for (uint32_t i = 0; i < SHARED; i++) {
+    buffers[i] = share_buffer(s, COUNT);
+    share_submit(s, s->set, s->cpu, buffers[i], COUNT, i, NULL);
+  }
+  for (uint32_t i = 0; i < 4; i++) {
+    users[i] = (user){.s = s, .nccl = i < 2 ? nccl : NULL, .buffers = buffers, .random = {i + 1}};
+    assert_int_equal(pthread_create(&threads[i], NULL, use_shared, &users[i]), 0);
+  }
+  for (uint32_t i = 0; i < 4; i++) pthread_join(threads[i], NULL);
+  share_ok(weir_finish(s->context));
+  assert_int_equal(nccl_stub_done(), 2 * 4 * ROUNDS);
+  share_ok(weir_nccl_release(nccl));
+}
+
 static void test_threads(void **state) {
   (void)state;
+  nccl_run(&(weir_context_options){.window = 16, .queues = 1}, share_buffers);
   nccl_run(&(weir_context_options){.window = 16}, submit_from_threads);
   nccl_run(&(weir_context_options){.queues = 1}, submit_from_threads);
 }
