@@ -21,7 +21,11 @@ bool weir__repeats_launch(weir_context *context, weir_event **out_event) {
   weir__repeats *self = context->repeating.repeats;
   weir__repeat *repeat = self->repeat;
   weir__id task = context->host.window.next;
-  if (!weir__repeat_launch(context, repeat, &self->bound, out_event)) {
+  // Where memory is short the lock is released meanwhile, and an idle thread would submit what is held back a second time.
+  self->settling = true;
+  bool launched = weir__repeat_launch(context, repeat, &self->bound, out_event);
+  self->settling = false;
+  if (!launched) {
     repeat->broke++;
     return false;
   }

@@ -35,7 +35,7 @@ struct weir__repeats {
   weir__repeat *repeat;
   weir__bound bound;
   uint32_t count, entered; // tasks that are held back, and how many of these have been submitted after all
-  bool settling;           // a thread submits them
+  bool settling;           // a thread submits or launches them
   // An idle thread submitted what was held back of `broken` (NULL: forgotten): so many of its tasks are still to come, and then
   // perhaps what came after it before.
   weir__repeat *broken;
