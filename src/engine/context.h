@@ -36,7 +36,7 @@ typedef struct weir__spaces {
   _Atomic uint32_t returns;     // of storage by releases, while somebody waits for that
   uint32_t waiting_for_returns; // submissions
   const void *short_thread;     // whose submission waited for storage last: its weir__this_thread
-  weir__id kept_in_vain;        // the oldest task, which did not end while idle buffers were kept; 0: none
+  weir__id awaited_in_vain;     // the oldest task, which did not end while storage was waited for; 0: none
   uint32_t versions;            // of one buffer that may be in flight besides its newest (engine/rename.h)
   weir__validity_pool validities;
   struct weir__predictor *predictor; // NULL: all devices work in the host's memory, or tasks do not become graphs

@@ -40,16 +40,16 @@ static bool await_others(weir_context *context) {
          context->host.window.next != next;
 }
 
-// Whether idle buffers may stay for what tasks in flight use. The oldest of these may be one that waits for the caller.
-static bool may_keep(const weir_context *context, const weir__submission *submission) {
-  return !weir__must_not_wait(submission) && context->memory.kept_in_vain != context->host.window.live.oldest;
+// Whether the oldest task was waited for in vain: it may be one that waits for the caller.
+static bool oldest_stays(const weir_context *context) {
+  return context->memory.awaited_in_vain == context->host.window.live.oldest;
 }
 
 // Waits until the oldest task is done, or for a while: storage may have come free behind others.
-static void await_oldest(weir_context *context, weir__eviction eviction) {
+static void await_oldest(weir_context *context) {
   weir__id oldest = context->host.window.live.oldest;
-  bool done = weir__submission_wait(context, WEIR__TRACE_MEMORY, oldest + 1, PATIENCE_NS);
-  if (!done && eviction == WEIR__EVICTION_KEPT) context->memory.kept_in_vain = oldest;
+  if (!weir__submission_wait(context, WEIR__TRACE_MEMORY, oldest + 1, PATIENCE_NS))
+    context->memory.awaited_in_vain = oldest;
 }
 
 static weir__admit_result await_storage(weir_context *context, const weir__submission *submission, uint32_t space,
@@ -62,10 +62,11 @@ static weir__admit_result await_storage(weir_context *context, const weir__submi
     context->reductions.combine_all(context, submission, NULL, &ignored);
     if (context->reductions.bytes < copies) return WEIR__RETRY;
   }
-  weir__eviction eviction = WEIR__EVICTION_NONE;
-  if (submission->aside == NULL && space != WEIR__HOST_SPACE)
-    eviction = weir__evict(context, submission, space, bytes, may_keep(context, submission));
-  if (eviction == WEIR__EVICTED) return WEIR__RETRY;
+  // Idle buffers may stay for what tasks in flight use, as long as these get done.
+  bool waits = !weir__must_not_wait(submission) && !oldest_stays(context);
+  if (submission->aside == NULL && space != WEIR__HOST_SPACE &&
+      weir__evict(context, submission, space, bytes, waits) == WEIR__EVICTED)
+    return WEIR__RETRY;
   // The task that the checker runs is in flight itself.
   if (!weir__window_empty(&context->host.window) && submission->aside == NULL) {
     if (weir__must_not_wait(submission)) {
@@ -73,10 +74,12 @@ static weir__admit_result await_storage(weir_context *context, const weir__submi
                   fits_alone(context, submission->task, space);
       return fits ? weir__would_wait(submission, "the memory", out_status) : WEIR__REFUSED;
     }
+    // Copies on the host save others when cards are full: they stay for as long as this helps.
+    if (space == WEIR__HOST_SPACE && oldest_stays(context) && weir__evict_copies(context, space)) return WEIR__RETRY;
     weir__queue_number(&context->queue, submission);
     context->host.statistics.memory_waits++;
     weir__context_flush(context);
-    await_oldest(context, eviction);
+    await_oldest(context);
     return WEIR__RETRY;
   }
   if (weir__evict_copies(context, space)) return WEIR__RETRY;

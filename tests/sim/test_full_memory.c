@@ -216,7 +216,9 @@ typedef struct held_rig {
 
 static void read_on_card(const held_rig *self, uint32_t buffer, weir_event **out_event) {
   weir_arg arg = weir_reads(self->buffers[buffer]);
-  ok(weir_submit(self->context, &(weir_task){.kernel = self->kernel, .args = &arg, .arg_count = 1}, out_event));
+  weir_device *card = weir_context_device(self->context, 0);
+  weir_task task = {.kernel = self->kernel, .device = card, .args = &arg, .arg_count = 1};
+  ok(weir_submit(self->context, &task, out_event));
 }
 
 static void make_buffer(held_rig *self, uint32_t index) {
@@ -279,6 +281,30 @@ static void update_on_card(const held_rig *self, weir_buffer *buffer, weir_event
   ok(weir_submit(self->context, &task, NULL));
 }
 
+// On the host what the card has, too, is given up for what is new there.
+static void copies_on_the_host_make_room(void **state) {
+  (void)state;
+  held_rig self = {0};
+  weir_context_options options = {.devices = CARD ",cpu:1", .memory_limit = FITTING * BYTES};
+  ok(weir_context_create(&options, &self.context));
+  ok(weir_kernel_create(self.context, "work", &self.kernel));
+  ok(weir_kernel_set_cpu(self.kernel, count_task));
+  ok(weir_kernel_set_sim(self.kernel, &(weir_sim_launch){.blocks = 1, .threads = 64, .us = 50}, 1));
+  weir_device *host = weir_context_device(self.context, 1);
+  for (uint32_t i = 0; i < FITTING + WRAPPED; i++) {
+    if (i == FITTING) {
+      ok(weir_finish(self.context));
+      ok(gate_submit(self.context, &self.held, NULL, 0, NULL));
+    }
+    ok(weir_buffer_create(self.context, BYTES, &self.buffers[i]));
+    weir_arg arg = weir_writes(self.buffers[i]);
+    ok(weir_submit(self.context, &(weir_task){.kernel = self.kernel, .device = host, .args = &arg, .arg_count = 1},
+                   NULL));
+    if (i < FITTING) read_on_card(&self, i, NULL);
+  }
+  let_go(&self);
+}
+
 // What goes back to the caller's memory behind a held task makes no room, so others are copied home.
 static void what_is_held_on_its_way_makes_no_room(void **state) {
   (void)state;
@@ -305,6 +331,7 @@ int main(void) {
       cmocka_unit_test(little_memory_suffices),
       cmocka_unit_test(what_is_held_for_long_keeps_nothing),
       cmocka_unit_test(others_make_room_meanwhile),
+      cmocka_unit_test(copies_on_the_host_make_room),
       cmocka_unit_test(what_is_held_on_its_way_makes_no_room),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
