@@ -28,6 +28,7 @@ typedef weir_status (*weir__enqueue_verdict)(void *user, const char **out_messag
 typedef struct weir__enqueue {
   weir_enqueue_code code;
   weir__enqueue_verdict verdict; // NULL: what was put on the queue went well
+  uint8_t apart; // CUDA: not 0: tasks go to a queue that has no others but those of kernels with the same number
   // Per device of the context a bit for each lane in which `prepare` has been called, and went well.
   _Atomic uint64_t prepared[WEIR__MAX_DEVICES][WEIR__ENQUEUE_MOST_LANES / 64];
   // The same for lanes in which the function has been called outside of a capture.
@@ -59,8 +60,8 @@ typedef struct weir__enqueue_call {
   char text[WEIR__WORK_MESSAGE_BYTES + 96]; // set by weir__enqueue_run: why it failed
 } weir__enqueue_call;
 
-// Makes code of `bytes` bytes that begins with its head: a function. All else in it is zero. It frees itself as a whole. NULL: no
-// memory, and weir_last_error says so.
+// Makes code of `bytes` bytes that begins with its head: a function. All else in it is zero. It frees itself as a
+// whole. NULL: no memory, and weir_last_error says so.
 weir__code *weir__enqueue_make_code(const weir_kernel *kernel, size_t bytes, const weir_enqueue_code *code);
 
 // weir__device_ops.check of a task whose kernel has this code. PENDING: the code wants scratch memory, and the task

@@ -28,7 +28,7 @@ static weir__id mark_parts(weir_nccl *nccl) {
   weir__window *window = &nccl->context->host.window;
   weir__id oldest = window->next;
   pthread_mutex_lock(&nccl->lock);
-  for (weir__collective *at = nccl->first; at != NULL; at = at->next) {
+  for (weir__collective *at = nccl->in_flight; at != NULL; at = at->next) {
     for (uint32_t i = 0; i < nccl->count; i++) {
       weir__id id = at->parts[i].task;
       if (id == 0 || !weir__live(&window->live, id)) continue;

@@ -110,7 +110,7 @@ static weir_status check(weir_nccl *nccl, request *asked, weir__collective **out
   if (weir__this_thread.in_task) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "%s: %s", what, weir__thread_place());
   weir_status status = find_type(asked, &type, &element_bytes);
   if (status == WEIR_OK) status = find_operation(asked, &operation);
-  if (status == WEIR_OK && asked->root >= nccl->count)
+  if (status == WEIR_OK && asked->root >= nccl->total)
     status =
         weir__error(WEIR_ERROR_INVALID_ARGUMENT, "%s: there is no device %u among %u", what, asked->root, nccl->count);
   if (status == WEIR_OK) status = check_buffers(nccl, asked, element_bytes);
@@ -138,8 +138,34 @@ static void leave(weir__collective *collective) {
   weir__free(collective);
 }
 
+void weir__nccl_go(weir__collective *collective) {
+  struct weir__external *go = collective->go;
+  collective->go = NULL;
+  if (go == NULL) return;
+  weir__external_end(collective->nccl->context, go, WEIR_OK, "");
+  if (collective->nccl->over.ready != NULL) leave(collective);
+}
+
 static void arrive(weir__collective *collective) {
-  if (--collective->awaited == 0) weir__external_end(collective->nccl->context, collective->go, WEIR_OK, "");
+  if (--collective->awaited > 0) return;
+  if (collective->ready != NULL)
+    weir__external_end(collective->nccl->context, collective->ready, WEIR_OK, "");
+  else
+    weir__nccl_go(collective);
+}
+
+// A callback: this process is ready, and the collective waits for go, or was aborted.
+static void tell(void *user, weir_status status) {
+  weir__collective *collective = user;
+  weir_nccl *nccl = collective->nccl;
+  weir_context *context = nccl->context; // the communicator may go with the last collective
+  (void)status;
+  bool failed = atomic_load_explicit(&collective->failed, memory_order_acquire);
+  nccl->over.ready(nccl->over.ready_user, collective->number, failed ? collective->status : WEIR_OK,
+                   failed ? collective->text : "");
+  weir__context_lock(context);
+  leave(collective);
+  weir__context_unlock(context);
 }
 
 static void ready_done(void *user, weir_status status) {
@@ -171,8 +197,8 @@ static void part_done(void *user, weir_status status) {
 // ---------------------------------------------------------------------------------------------------------------
 // Submission. The order's lock and the context's are held.
 
-static weir_mode mode_of(const request *asked, uint32_t member) {
-  bool is_root = member == asked->root;
+static weir_mode mode_of(const weir_nccl *nccl, const request *asked, uint32_t member) {
+  bool is_root = nccl->first + member == asked->root;
   if (asked->kind == WEIR__NCCL_ALL_REDUCE) return WEIR_READ_WRITE;
   if (asked->kind == WEIR__NCCL_REDUCE) return is_root ? WEIR_READ_WRITE : WEIR_READ;
   return is_root ? WEIR_READ : WEIR_WRITE;
@@ -213,10 +239,31 @@ static void open_window(weir__collective *collective) {
   collective->nccl->context->host.window.closed = false;
 }
 
+// Whether a part that others wait for is all that this one has to wait for: see nccl.h. Such a part need not be ready.
+static bool follows_part(const weir_nccl *nccl, const request *asked, uint32_t member) {
+  const weir__nccl_order *order = nccl->order;
+  uint32_t device = nccl->members[member].device->index;
+  const weir_buffer *buffer = asked->buffers[member];
+  return mode_of(nccl, asked, member) != WEIR_WRITE && order->last[device].buffer == buffer &&
+         order->last[device].id == buffer->id && buffer->last_use == order->last[device].task &&
+         asked->offset >= order->last[device].lo && asked->offset + asked->bytes <= order->last[device].hi;
+}
+
+static void note_part(weir_nccl *nccl, const request *asked, uint32_t member, weir__id task) {
+  uint32_t device = nccl->members[member].device->index;
+  const weir_buffer *buffer = asked->buffers[member];
+  bool updates = mode_of(nccl, asked, member) != WEIR_READ;
+  nccl->order->last[device].buffer = updates ? buffer : NULL;
+  nccl->order->last[device].id = buffer->id;
+  nccl->order->last[device].lo = asked->offset;
+  nccl->order->last[device].hi = asked->offset + asked->bytes;
+  nccl->order->last[device].task = task;
+}
+
 static weir_status submit_ready(weir__collective *collective, const request *asked, uint32_t member) {
   weir_nccl *nccl = collective->nccl;
   weir__nccl_part *part = &collective->parts[member];
-  const weir_arg arg = arg_of(asked, member, mode_of(asked, member));
+  const weir_arg arg = arg_of(asked, member, mode_of(nccl, asked, member));
   const weir_task task = {.kernel = nccl->ready,
                           .device = nccl->members[member].device,
                           .user = part,
@@ -243,7 +290,7 @@ static weir_status submit_part(weir__collective *collective, const request *aske
   weir_nccl *nccl = collective->nccl;
   weir__nccl_part *part = &collective->parts[member];
   weir_device *device = nccl->members[member].device;
-  weir_mode mode = mode_of(asked, member);
+  weir_mode mode = mode_of(nccl, asked, member);
   const weir_arg args[] = {arg_of(asked, member, mode == WEIR_WRITE ? WEIR_READ_WRITE : mode),
                            weir_writes_range(nccl->order->tokens[device->index], 0, TOKEN_USED)};
   weir_event *after = collective->go->event;
@@ -262,11 +309,13 @@ static weir_status submit_part(weir__collective *collective, const request *aske
   collective->left++;
   weir_status status = weir__submit(nccl->context, &submission, out_event);
   give_slots(collective, PART_SLOTS);
-  if (status == WEIR_OK)
-    part->task = (*out_event)->task;
-  else
+  if (status != WEIR_OK) {
     collective->left--;
-  return status;
+    return status;
+  }
+  part->task = (*out_event)->task;
+  note_part(nccl, asked, member, part->task);
+  return WEIR_OK;
 }
 
 static weir_status submit_parts(weir__collective *collective, const request *asked, uint32_t ready_count,
@@ -291,15 +340,43 @@ static weir_status submit_all(weir__collective *collective, const request *asked
   weir_nccl *nccl = collective->nccl;
   uint32_t ready = 0;
   weir_status status = close_window(collective, asked);
+  if (status != WEIR_OK) weir__nccl_fail(collective, status, weir_last_error());
   if (status != WEIR_OK) return status;
   while (ready < nccl->count && status == WEIR_OK) {
-    status = submit_ready(collective, asked, ready);
+    if (!follows_part(nccl, asked, ready)) status = submit_ready(collective, asked, ready);
     ready += status == WEIR_OK;
   }
   if (status != WEIR_OK) weir__nccl_fail(collective, status, weir_last_error());
   weir_status parts = submit_parts(collective, asked, ready, out_events);
   open_window(collective);
   return status == WEIR_OK ? parts : status;
+}
+
+static weir__collective *find_waiting(weir_nccl *nccl, uint64_t number) {
+  pthread_mutex_lock(&nccl->lock);
+  weir__collective *found = nccl->in_flight;
+  while (found != NULL && (found->number != number || found->go == NULL)) found = found->next;
+  pthread_mutex_unlock(&nccl->lock);
+  return found;
+}
+
+weir_status weir_nccl_go(weir_nccl *nccl, uint64_t number, weir_status status, const char *message) {
+  if (nccl == NULL || nccl->over.ready == NULL)
+    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "nccl go: %s",
+                       nccl == NULL ? "the communicator is NULL" : "there is one process");
+  if (status == WEIR_PENDING || status == WEIR_TIMEOUT)
+    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "nccl go: %s is no outcome", weir_status_name(status));
+  weir_context *context = nccl->context;
+  char text[120];
+  weir__context_lock(context);
+  weir__collective *collective = find_waiting(nccl, number);
+  snprintf(text, sizeof text, "%s", message != NULL ? message : weir_status_text(status));
+  if (collective != NULL && status != WEIR_OK) weir__nccl_fail(collective, status, text);
+  if (collective != NULL && status == WEIR_OK) weir__nccl_start(collective);
+  if (collective != NULL) weir__nccl_go(collective);
+  weir__context_unlock(context);
+  if (collective != NULL) return WEIR_OK;
+  return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "nccl go: collective %llu does not wait", (ull)number);
 }
 
 static bool is_aborted(weir_nccl *nccl, const char *what) {
@@ -310,18 +387,37 @@ static bool is_aborted(weir_nccl *nccl, const char *what) {
   return aborted;
 }
 
+// Go; and over processes the event whose callback tells that this one is ready.
+static bool make_events(weir__collective *collective, const char *name) {
+  weir_nccl *nccl = collective->nccl;
+  bool over = nccl->over.ready != NULL;
+  collective->go = weir__external_create(nccl->context, name);
+  if (collective->go == NULL || !over) return collective->go != NULL;
+  collective->ready = weir__external_create(nccl->context, name);
+  weir_event *event = collective->ready != NULL ? collective->ready->event : NULL;
+  bool good = event != NULL && weir__event_add_callback(event, tell, collective);
+  if (event != NULL) weir__event_drop(event); // nobody else waits for it
+  if (good) return true;
+  if (event != NULL) weir__external_end(nccl->context, collective->ready, WEIR_OK, "");
+  weir_event *go = collective->go->event;
+  weir__external_end(nccl->context, collective->go, WEIR_OK, "");
+  weir__event_drop(go);
+  return false;
+}
+
 static weir_status submit_locked(weir__collective *collective, const request *asked, weir_event **out_events) {
   weir_nccl *nccl = collective->nccl;
   weir_context *context = nccl->context;
   char name[64];
   snprintf(name, sizeof name, "%s %llu", weir__nccl_name(asked->kind), (ull)nccl->numbered);
-  collective->go = weir__external_create(context, name);
-  if (collective->go == NULL) {
+  if (!make_events(collective, name)) {
     weir__free(collective);
     return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "%s: no memory", name);
   }
   weir_event *go = collective->go->event;
-  collective->awaited = collective->left = 1;
+  collective->number = nccl->numbered;
+  collective->awaited = 1;
+  collective->left = nccl->over.ready != NULL ? 3 : 1; // go is given later, and `tell` is called
   weir__nccl_enter(collective);
   weir_status status = submit_all(collective, asked, out_events);
   nccl->last = context->host.window.next;

@@ -2,6 +2,7 @@
 //
 // Communicators: which devices, and NCCL's own communicator for each.
 #include <stdio.h>
+#include <string.h>
 
 #include "base/allocate.h"
 #include "base/error.h"
@@ -54,27 +55,84 @@ static weir_status check_context(const weir_context *context) {
                      in_order ? "a context with WEIR_CONTEXT_IN_ORDER" : "check mode");
 }
 
-static weir_status load(weir_nccl *nccl) {
+static weir_status load(const weir__nccl_library **out_library) {
   char reason[512];
-  nccl->library = weir__nccl_load(reason, sizeof reason);
-  if (nccl->library == NULL) return weir__error(WEIR_ERROR_UNAVAILABLE, "nccl: %s", reason);
+  *out_library = weir__nccl_load(reason, sizeof reason);
+  return *out_library != NULL ? WEIR_OK : weir__error(WEIR_ERROR_UNAVAILABLE, "nccl: %s", reason);
+}
+
+weir_status weir_nccl_version(int *out_version) {
+  if (out_version == NULL) return invalid("out_version is NULL");
+  const weir__nccl_library *library;
+  weir_status status = load(&library);
+  *out_version = status == WEIR_OK ? library->version : 0;
+  return status;
+}
+
+weir_status weir_nccl_make_id(void *out_id) {
+  if (out_id == NULL) return invalid("out_id is NULL");
+  const weir__nccl_library *library;
+  weir__nccl_id id = {0};
+  char text[160];
+  weir_status status = load(&library);
+  int result = status == WEIR_OK ? library->ncclGetUniqueId(&id) : WEIR__NCCL_SUCCESS;
+  memcpy(out_id, &id, WEIR_NCCL_ID_BYTES);
+  if (result == WEIR__NCCL_SUCCESS) return status;
+  return weir__error(WEIR_ERROR_UNAVAILABLE, "nccl: no id: %s", weir__nccl_text(library, result, text, sizeof text));
+}
+
+weir_status weir_nccl_abort(weir_nccl *nccl, const char *message) {
+  if (nccl == NULL) return invalid("the communicator is NULL");
+  char text[120];
+  snprintf(text, sizeof text, "%s", message != NULL ? message : "weir_nccl_abort was called");
+  weir__nccl_abort(nccl, text);
   return WEIR_OK;
+}
+
+static weir_status take_processes(weir_nccl *nccl, const weir_nccl_options *options) {
+  nccl->first = options->first;
+  nccl->total = options->id != NULL ? options->total : nccl->count;
+  nccl->over = *options;
+  bool good = options->id != NULL
+                  ? options->ready != NULL && nccl->first < nccl->total && nccl->count <= nccl->total - nccl->first
+                  : options->ready == NULL && options->first == 0 && options->total == 0;
+  return good
+             ? WEIR_OK
+             : invalid("an id needs `ready`, and devices from `first` on that are no more than `total`; there is no id "
+                       "without them");
+}
+
+static int make_by_id(const weir_nccl *nccl, ncclComm_t *comms) {
+  const weir__cuda_driver *driver = weir__cuda_of(nccl->members[0].device)->driver;
+  weir__nccl_id id;
+  memcpy(&id, nccl->over.id, sizeof id);
+  int result = nccl->library->ncclGroupStart();
+  for (uint32_t i = 0; i < nccl->count && result == WEIR__NCCL_SUCCESS; i++) {
+    driver->cuCtxSetCurrent(weir__cuda_of(nccl->members[i].device)->primary);
+    result = nccl->library->ncclCommInitRank(&comms[i], (int)nccl->total, id, (int)(nccl->first + i));
+  }
+  int end = nccl->library->ncclGroupEnd();
+  return result == WEIR__NCCL_SUCCESS ? end : result;
+}
+
+static int make_here(const weir_nccl *nccl, ncclComm_t *comms) {
+  int ordinals[WEIR__MAX_DEVICES];
+  for (uint32_t i = 0; i < nccl->count; i++) ordinals[i] = weir__cuda_of(nccl->members[i].device)->ordinal;
+  return nccl->library->ncclCommInitAll(comms, (int)nccl->count, ordinals);
 }
 
 // NCCL makes contexts of the runtime's current in this thread, and leaves one.
 static weir_status make_communicators(weir_nccl *nccl) {
   const weir__cuda_driver *driver = weir__cuda_of(nccl->members[0].device)->driver;
   ncclComm_t comms[WEIR__MAX_DEVICES];
-  int ordinals[WEIR__MAX_DEVICES];
   char text[256];
   CUcontext before = NULL;
-  for (uint32_t i = 0; i < nccl->count; i++) ordinals[i] = weir__cuda_of(nccl->members[i].device)->ordinal;
   driver->cuCtxGetCurrent(&before);
-  int result = nccl->library->ncclCommInitAll(comms, (int)nccl->count, ordinals);
+  int result = nccl->over.id != NULL ? make_by_id(nccl, comms) : make_here(nccl, comms);
   if (result != WEIR__NCCL_SUCCESS) weir__nccl_text(nccl->library, result, text, sizeof text);
   driver->cuCtxSetCurrent(before);
   if (result != WEIR__NCCL_SUCCESS)
-    return weir__error(WEIR_ERROR_UNAVAILABLE, "nccl: no communicator of %u devices by NCCL %d: %s", nccl->count,
+    return weir__error(WEIR_ERROR_UNAVAILABLE, "nccl: no communicator of %u devices by NCCL %d: %s", nccl->total,
                        nccl->library->version, text);
   for (uint32_t i = 0; i < nccl->count; i++) nccl->members[i].comm = comms[i];
   return WEIR_OK;
@@ -98,7 +156,8 @@ static void destroy_parts(weir_nccl *nccl) {
 static weir_status initialize(weir_nccl *nccl, const weir_nccl_options *options) {
   weir_status status = check_context(nccl->context);
   if (status == WEIR_OK) status = take_devices(nccl, options);
-  if (status == WEIR_OK) status = load(nccl);
+  if (status == WEIR_OK) status = take_processes(nccl, options);
+  if (status == WEIR_OK) status = load(&nccl->library);
   if (status == WEIR_OK) status = weir__nccl_make_kernels(nccl);
   if (status != WEIR_OK) return status;
   nccl->order = weir__nccl_order_take(nccl->context);
@@ -115,6 +174,9 @@ static void wait_and_destroy(weir_nccl *nccl) {
   weir__context_lock(nccl->context);
   weir__context_flush(nccl->context);
   weir__context_wait(nccl->context, nccl->last, WEIR_FOREVER);
+  weir__context_unlock(nccl->context);
+  weir__nccl_await_callbacks(nccl);
+  weir__context_lock(nccl->context); // who dropped the last one had it
   weir__context_unlock(nccl->context);
   weir__nccl_watch_end(nccl);
   destroy_communicators(nccl);

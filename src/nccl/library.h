@@ -8,6 +8,10 @@
 
 typedef struct ncclComm *ncclComm_t;
 
+typedef struct weir__nccl_id {
+  char internal[128];
+} weir__nccl_id; // ncclUniqueId
+
 enum {
   WEIR__NCCL_SUCCESS = 0,
   WEIR__NCCL_SYSTEM_ERROR = 2,
@@ -33,6 +37,10 @@ enum { WEIR__NCCL_SUM = 0, WEIR__NCCL_PRODUCT = 1, WEIR__NCCL_MAX = 2, WEIR__NCC
   X(const char *, ncclGetErrorString, REQUIRED, (int result))                                                          \
   X(const char *, ncclGetLastError, OPTIONAL, (ncclComm_t comm))                                                       \
   X(int, ncclCommInitAll, REQUIRED, (ncclComm_t * comms, int count, const int *devices))                               \
+  X(int, ncclGetUniqueId, REQUIRED, (weir__nccl_id * id))                                                              \
+  X(int, ncclCommInitRank, REQUIRED, (ncclComm_t * comm, int count, weir__nccl_id id, int rank))                       \
+  X(int, ncclGroupStart, REQUIRED, (void))                                                                             \
+  X(int, ncclGroupEnd, REQUIRED, (void))                                                                               \
   X(int, ncclCommDestroy, REQUIRED, (ncclComm_t comm))                                                                 \
   X(int, ncclCommAbort, OPTIONAL, (ncclComm_t comm))                                                                   \
   X(int, ncclCommGetAsyncError, OPTIONAL, (ncclComm_t comm, int *result))                                              \

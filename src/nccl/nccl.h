@@ -13,7 +13,12 @@
 // other threads do not come in between: the window is closed from the first ready task to the last part. So the
 // only work that a part can still stand behind, or keep from running, is work that no part of this collective or of an
 // earlier one waits for. Go takes the host, once for each collective; parts of one device follow each other on the
-// card.
+// card. Where nothing has used a buffer since the part of an earlier collective updated it, there is no ready task,
+// since the new part waits for that one alone. Over processes go is given by the caller, who knows when all of them are
+// ready.
+//
+// Both kinds of tasks have queues of their own on each card (weir__enqueue.apart), so that they do not stand behind
+// long kernels that they have nothing to do with.
 //
 // The order is that of submission on each device: the parts there overwrite the same bytes of a small buffer, the
 // device's *token*. Tokens belong to the context, and so does the lock that is held while a collective is submitted,
@@ -45,6 +50,12 @@ typedef struct weir__nccl_order {
   uint32_t references;                    // guarded by a lock of all orders
   pthread_mutex_t lock;                   // held while a collective is submitted
   weir_buffer *tokens[WEIR__MAX_DEVICES]; // by index of the device; guarded by the lock; NULL: not made yet
+  // The last part on each device, and what it updated; guarded by the lock.
+  struct {
+    const weir_buffer *buffer; // NULL: none, or it only read
+    uint64_t id, lo, hi;
+    weir__id task;
+  } last[WEIR__MAX_DEVICES];
 } weir__nccl_order;
 
 // Takes a reference; the first one makes the order. NULL: no memory.
@@ -72,14 +83,17 @@ typedef struct weir__collective {
   weir__nccl_kind kind;
   int type, operation;
   uint32_t root;
-  uint64_t count; // of elements
+  uint64_t count;  // of elements
+  uint64_t number; // 1, 2, ...
   // Guarded by the context's lock.
-  struct weir__external *go;
-  uint32_t awaited;  // before go: ready tasks that are not done, and the submission
-  uint32_t left;     // tasks that are not done, and the submission: then it is freed
-  uint32_t reserved; // slots of the window for tasks that are still to be submitted
+  struct weir__external *go;    // NULL: it has ended
+  struct weir__external *ready; // of a communicator over processes: ends when this one is ready; its callback tells
+  uint32_t awaited;             // before this process is ready: ready tasks that are not done, and the submission
+  uint32_t left;                // tasks that are not done, the submission, and go, if others give it: then it is freed
+  uint32_t reserved;            // slots of the window for tasks that are still to be submitted
   // Guarded by the communicator's lock; once `failed` is set, it and the two after it stay as they are.
   uint32_t called; // parts that called NCCL
+  bool started;    // others let it go: their parts may have called NCCL
   _Atomic bool failed;
   weir_status status;
   char text[WEIR__MESSAGE_BYTES];
@@ -98,16 +112,19 @@ struct weir_nccl {
   const weir__nccl_library *library;
   weir__nccl_order *order;
   weir_kernel *ready, *part;
-  uint64_t numbered; // collectives; guarded by the order's lock
-  weir__id last;     // task of a collective, + 1; guarded by the context's lock
+  uint32_t first;         // number of the first member among the devices of all processes
+  uint32_t total;         // of these devices
+  weir_nccl_options over; // `ready` NULL: there is one process
+  uint64_t numbered;      // collectives; guarded by the order's lock
+  weir__id last;          // task of a collective, + 1; guarded by the context's lock
   pthread_t watcher;
   pthread_mutex_t lock;
   pthread_cond_t changed;
   // Guarded by the lock.
-  weir__collective *first; // in flight
-  bool ends;               // the watcher is to end
-  bool aborts;             // it is to abort: nothing calls NCCL any more
-  char reason[160];        // why
+  weir__collective *in_flight;
+  bool ends;        // the watcher is to end
+  bool aborts;      // it is to abort: nothing calls NCCL any more
+  char reason[160]; // why
   uint32_t count;
   weir__nccl_member members[WEIR__MAX_DEVICES];
 };
@@ -121,9 +138,18 @@ weir_status weir__nccl_make_kernels(weir_nccl *nccl);
 // What NCCL says of a result, which this thread just got.
 const char *weir__nccl_text(const weir__nccl_library *library, int result, char *text, size_t size);
 
+// Go, unless it was given. The context's lock is held; the collective may be gone afterwards.
+void weir__nccl_go(weir__collective *collective);
+
 // The collective does not take place: parts that have not called NCCL do not. If some have, the communicator is
 // aborted. The first reason counts. The context's lock may be held, the communicator's is not.
 void weir__nccl_fail(weir__collective *collective, weir_status status, const char *text);
+
+// Other processes let it go.
+void weir__nccl_start(weir__collective *collective);
+
+// Aborts the communicator, unless it was.
+void weir__nccl_abort(weir_nccl *nccl, const char *why);
 
 // A collective is in flight, and is not any more.
 void weir__nccl_enter(weir__collective *collective);
@@ -135,6 +161,8 @@ void weir__nccl_fail_behind(weir_nccl *nccl);
 
 // The watcher (watch.c).
 weir_status weir__nccl_watch(weir_nccl *nccl);
+// Its tasks are done: waits until nothing uses its collectives any more.
+void weir__nccl_await_callbacks(weir_nccl *nccl);
 void weir__nccl_watch_end(weir_nccl *nccl);
 
 #endif // WEIR_NCCL_NCCL_H

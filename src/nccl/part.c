@@ -96,15 +96,18 @@ static weir_status judge_ready(void *user, const char **out_message) {
 }
 
 static weir_status make_kernel(weir_nccl *nccl, const char *name, weir_enqueue_function function,
-                               weir__enqueue_verdict verdict, weir_kernel **out_kernel) {
+                               weir__enqueue_verdict verdict, uint8_t apart, weir_kernel **out_kernel) {
   weir_enqueue_code code = {.function = function, .flags = WEIR_ENQUEUE_NO_CAPTURE};
   weir_status status = weir_kernel_create(nccl->context, name, out_kernel);
   if (status == WEIR_OK) status = weir_kernel_set_enqueue(*out_kernel, "cuda", &code);
-  if (status == WEIR_OK) (*out_kernel)->code[WEIR__CODE_CUDA]->enqueue->verdict = verdict;
-  return status;
+  if (status != WEIR_OK) return status;
+  struct weir__enqueue *enqueue = (*out_kernel)->code[WEIR__CODE_CUDA]->enqueue;
+  enqueue->verdict = verdict;
+  enqueue->apart = apart;
+  return WEIR_OK;
 }
 
 weir_status weir__nccl_make_kernels(weir_nccl *nccl) {
-  weir_status status = make_kernel(nccl, "nccl ready", be_ready, judge_ready, &nccl->ready);
-  return status == WEIR_OK ? make_kernel(nccl, "nccl", take_part, judge, &nccl->part) : status;
+  weir_status status = make_kernel(nccl, "nccl ready", be_ready, judge_ready, 1, &nccl->ready);
+  return status == WEIR_OK ? make_kernel(nccl, "nccl", take_part, judge, 2, &nccl->part) : status;
 }

@@ -28,17 +28,17 @@ static void begin_abort(weir_nccl *nccl, const char *why) {
   if (nccl->aborts) return;
   nccl->aborts = true;
   snprintf(nccl->reason, sizeof nccl->reason, "%.*s", (int)sizeof nccl->reason - 1, why);
-  for (weir__collective *at = nccl->first; at != NULL; at = at->next) note_abort(at);
+  for (weir__collective *at = nccl->in_flight; at != NULL; at = at->next) note_abort(at);
   pthread_cond_broadcast(&nccl->changed);
 }
 
 void weir__nccl_enter(weir__collective *collective) {
   weir_nccl *nccl = collective->nccl;
   pthread_mutex_lock(&nccl->lock);
-  collective->next = nccl->first;
-  collective->link = &nccl->first;
-  if (nccl->first != NULL) nccl->first->link = &collective->next;
-  nccl->first = collective;
+  collective->next = nccl->in_flight;
+  collective->link = &nccl->in_flight;
+  if (nccl->in_flight != NULL) nccl->in_flight->link = &collective->next;
+  nccl->in_flight = collective;
   if (nccl->aborts) note_abort(collective);
   pthread_cond_broadcast(&nccl->changed);
   pthread_mutex_unlock(&nccl->lock);
@@ -48,6 +48,7 @@ void weir__nccl_leave(weir__collective *collective) {
   pthread_mutex_lock(&collective->nccl->lock);
   *collective->link = collective->next;
   if (collective->next != NULL) collective->next->link = collective->link;
+  pthread_cond_broadcast(&collective->nccl->changed);
   pthread_mutex_unlock(&collective->nccl->lock);
 }
 
@@ -55,7 +56,19 @@ void weir__nccl_fail(weir__collective *collective, weir_status status, const cha
   weir_nccl *nccl = collective->nccl;
   pthread_mutex_lock(&nccl->lock);
   note(collective, status, text);
-  if (collective->called > 0) begin_abort(nccl, collective->text);
+  if (collective->called > 0 || collective->started) begin_abort(nccl, collective->text);
+  pthread_mutex_unlock(&nccl->lock);
+}
+
+void weir__nccl_start(weir__collective *collective) {
+  pthread_mutex_lock(&collective->nccl->lock);
+  collective->started = true;
+  pthread_mutex_unlock(&collective->nccl->lock);
+}
+
+void weir__nccl_abort(weir_nccl *nccl, const char *why) {
+  pthread_mutex_lock(&nccl->lock);
+  begin_abort(nccl, why);
   pthread_mutex_unlock(&nccl->lock);
 }
 
@@ -89,11 +102,26 @@ static bool calls(const weir_nccl *nccl) {
   return false;
 }
 
+// Collectives that wait for other processes fail instead. No lock is held.
+static void let_all_go(weir_nccl *nccl) {
+  weir__context_lock(nccl->context);
+  for (bool more = nccl->over.ready != NULL; more;) {
+    pthread_mutex_lock(&nccl->lock);
+    weir__collective *at = nccl->in_flight;
+    while (at != NULL && at->go == NULL) at = at->next;
+    pthread_mutex_unlock(&nccl->lock);
+    more = at != NULL;
+    if (more) weir__nccl_go(at);
+  }
+  weir__context_unlock(nccl->context);
+}
+
 // A call that waits for its partners inside of NCCL ends by the abort only.
 static void abort_all(weir_nccl *nccl) {
   for (uint64_t waited = 0; calls(nccl) && waited < MOST_CALL_NS; waited += LOOK_NS) wait_for(nccl, LOOK_NS);
   pthread_mutex_unlock(&nccl->lock);
   weir__nccl_fail_behind(nccl);
+  let_all_go(nccl);
   for (uint32_t i = 0; i < nccl->count && nccl->library->ncclCommAbort != NULL; i++)
     nccl->library->ncclCommAbort(nccl->members[i].comm);
   pthread_mutex_lock(&nccl->lock);
@@ -103,11 +131,11 @@ static void *watch(void *argument) {
   weir_nccl *nccl = argument;
   pthread_mutex_lock(&nccl->lock);
   while (!nccl->ends && !nccl->aborts) {
-    if (nccl->first == NULL)
+    if (nccl->in_flight == NULL)
       pthread_cond_wait(&nccl->changed, &nccl->lock);
     else
       wait_for(nccl, LOOK_NS);
-    if (nccl->first != NULL && !nccl->aborts) look(nccl);
+    if (nccl->in_flight != NULL && !nccl->aborts) look(nccl);
   }
   if (nccl->aborts) abort_all(nccl);
   pthread_mutex_unlock(&nccl->lock);
@@ -125,6 +153,12 @@ weir_status weir__nccl_watch(weir_nccl *nccl) {
   pthread_cond_destroy(&nccl->changed);
   pthread_mutex_destroy(&nccl->lock);
   return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "nccl: no thread to watch the communicator");
+}
+
+void weir__nccl_await_callbacks(weir_nccl *nccl) {
+  pthread_mutex_lock(&nccl->lock);
+  while (nccl->in_flight != NULL) pthread_cond_wait(&nccl->changed, &nccl->lock);
+  pthread_mutex_unlock(&nccl->lock);
 }
 
 void weir__nccl_watch_end(weir_nccl *nccl) {

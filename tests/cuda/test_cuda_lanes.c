@@ -62,7 +62,7 @@ static bool calls(const scene *s, uint32_t step) {
 static uint32_t check(const scene *s) {
   static bool before[MOST][MOST];
   static uint32_t place[MOST];
-  uint32_t used = 0, last[LANES], base = QUEUES + WEIR__MOST_OPEN + SET * LANES;
+  uint32_t used = 0, last[LANES], base = QUEUES + WEIR__CUDA_LATE_QUEUES + SET * LANES;
   memset(before, 0, sizeof before);
   memset(place, 0xff, sizeof place);
   for (uint32_t i = 0; i < LANES; i++) last[i] = UINT32_MAX;

@@ -43,20 +43,21 @@ typedef struct stub_round {
   uint64_t number;
   stub_op *ops[MOST_DEVICES];
   int arrived, left;
-  bool done;
+  bool done, dead; // one left it before all had come
 } stub_round;
 
 // Communicators that belong together.
 typedef struct stub_clique {
+  struct stub_clique *next; // of those that are being made by an id
+  uint64_t id;
   int size, alive, connected;
-  bool aborted;
   stub_round *rounds;
 } stub_clique;
 
 struct ncclComm {
   stub_clique *clique;
   int rank, device;
-  bool connected;
+  bool connected, aborted;
   uint64_t numbered, running; // calls; kernels that were launched and are not done
   uint64_t connecting;        // calls that wait on the host
   stub_op *ops;
@@ -187,7 +188,8 @@ static void take_place(const stub_clique *clique, stub_round *round) {
     for (int i = 1; i < clique->size; i++) combine(first, result, round->ops[i]->from);
   }
   for (int i = 0; i < clique->size; i++) {
-    if (first->kind != REDUCE || i == first->root) memcpy(round->ops[i]->to, result, bytes);
+    bool has_it = first->kind == BROADCAST && i == first->root && round->ops[i]->to == round->ops[i]->from;
+    if ((first->kind != REDUCE || i == first->root) && !has_it) memcpy(round->ops[i]->to, result, bytes);
   }
   free(result);
   done++;
@@ -214,9 +216,9 @@ static void leave_round(stub_clique *clique, stub_round *round) {
 }
 
 // Until `*condition`, an abort, or the end of patience.
-static void await(const stub_clique *clique, const bool *condition, const char *what) {
+static void await(const ncclComm_t comm, const bool *condition, const char *what) {
   struct timespec until = after_ns((uint64_t)PATIENCE_S * 1000000000);
-  while (!*condition && !clique->aborted) {
+  while (!*condition && !comm->aborted) {
     if (pthread_cond_timedwait(&changed, &lock, &until) == 0) continue;
     violation("%s: no partner came for %d s", what, PATIENCE_S);
     abort();
@@ -233,13 +235,16 @@ static void run(const stub_launch *launch) {
   stub_clique *clique = op->comm->clique;
   stub_round *round = round_of(clique, op->number);
   round->ops[op->comm->rank] = op;
-  if (++round->arrived == clique->size && !clique->aborted) {
+  if (++round->arrived == clique->size && !round->dead) {
     take_place(clique, round);
     round->done = true;
     pthread_cond_broadcast(&changed);
   }
-  await(clique, &round->done, "a kernel");
-  if (!round->done) memset(op->to, 0xee, bytes); // no result
+  await(op->comm, &round->done, "a kernel");
+  if (!round->done) { // no result
+    memset(op->to, 0xee, bytes);
+    round->dead = true;
+  }
   leave_round(clique, round);
   op->comm->running--;
   pthread_cond_broadcast(&changed);
@@ -259,7 +264,7 @@ static bool connect_comm(ncclComm_t comm) {
     comm->connecting++;
     pthread_cond_broadcast(&changed);
     struct timespec until = after_ns((uint64_t)PATIENCE_S * 1000000000);
-    for (; !all && !clique->aborted; all = clique->connected == clique->size) {
+    for (; !all && !comm->aborted; all = clique->connected == clique->size) {
       if (pthread_cond_timedwait(&changed, &lock, &until) == 0) continue;
       violation("a first call: no partner came for %d s", PATIENCE_S);
       abort();
@@ -267,7 +272,7 @@ static bool connect_comm(ncclComm_t comm) {
     comm->connecting--;
     pthread_cond_broadcast(&changed);
   }
-  bool aborted = clique->aborted;
+  bool aborted = comm->aborted;
   pthread_mutex_unlock(&lock);
   return !aborted;
 }
@@ -354,9 +359,6 @@ int ncclBroadcast(const void *send, void *receive, size_t count, int type, int r
                  stream);
 }
 
-NCCL_STUB_API int ncclGroupStart(void);
-NCCL_STUB_API int ncclGroupEnd(void);
-
 // No call waits for others but the first ones, which are not grouped.
 int ncclGroupStart(void) {
   return WEIR__NCCL_SUCCESS;
@@ -419,6 +421,54 @@ int ncclCommInitAll(ncclComm_t *comms, int count, const int *devices) {
   return WEIR__NCCL_SUCCESS;
 }
 
+static bool is_current(int device) {
+  CUcontext current = NULL, primary = NULL;
+  cuCtxGetCurrent(&current);
+  if (current == NULL || device >= MOST_DEVICES || cuDevicePrimaryCtxRetain(&primary, device) != CUDA_SUCCESS) abort();
+  cuDevicePrimaryCtxRelease_v2(device);
+  return primary == current;
+}
+
+int ncclGetUniqueId(weir__nccl_id *id) {
+  static _Atomic uint64_t ids;
+  uint64_t number = atomic_fetch_add(&ids, 1) + 1;
+  memset(id, 0, sizeof *id);
+  memcpy(id, &number, sizeof number);
+  return failure_of("ncclGetUniqueId");
+}
+
+// Waits for all others.
+int ncclCommInitRank(ncclComm_t *comm, int count, weir__nccl_id id, int rank) {
+  static stub_clique *cliques;
+  int failure = failure_of("ncclCommInitRank"), device = 0;
+  if (failure != WEIR__NCCL_SUCCESS) return failure;
+  uint64_t number;
+  memcpy(&number, &id, sizeof number);
+  stub_register("nccl_stub", run);
+  while (!is_current(device)) device++;
+  pthread_mutex_lock(&lock);
+  stub_clique *clique = cliques;
+  while (clique != NULL && clique->id != number) clique = clique->next;
+  if (clique == NULL) {
+    clique = calloc(1, sizeof *clique);
+    if (clique == NULL) abort();
+    *clique = (stub_clique){.next = cliques, .id = number, .size = count};
+    cliques = clique;
+  }
+  bool last = ++clique->alive == count;
+  live++;
+  if (last) { // nobody looks for it any more
+    stub_clique **link = &cliques;
+    while (*link != clique) link = &(*link)->next;
+    *link = clique->next;
+  }
+  pthread_cond_broadcast(&changed);
+  while (clique->alive < count) pthread_cond_wait(&changed, &lock);
+  pthread_mutex_unlock(&lock);
+  *comm = make(clique, rank, device);
+  return WEIR__NCCL_SUCCESS;
+}
+
 // Kernels on a card that is lost never run.
 static void await_kernels(const ncclComm_t comm) {
   struct timespec until = after_ns(LOST_NS);
@@ -460,7 +510,7 @@ int ncclCommDestroy(ncclComm_t comm) {
 
 int ncclCommAbort(ncclComm_t comm) {
   pthread_mutex_lock(&lock);
-  comm->clique->aborted = true;
+  comm->aborted = true;
   aborts++;
   pthread_cond_broadcast(&changed);
   pthread_mutex_unlock(&lock);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A CUDA device of a context. A thread of the device's own decides where tasks go and notices what is done; whoever submits
-// only hands it tasks, so that nobody waits for the driver while the context's lock is held. Where there are cores for
-// them, further threads (launchers) make the calls that launch, each for its share of the queues.
+// A CUDA device of a context. A thread of the device's own decides where tasks go and notices what is done; whoever
+// submits only hands it tasks, so that nobody waits for the driver while the context's lock is held. Where there are
+// cores for them, further threads (launchers) make the calls that launch, each for its share of the queues.
 #ifndef WEIR_DEVICE_CUDA_CUDA_DEVICE_H
 #define WEIR_DEVICE_CUDA_CUDA_DEVICE_H
 
@@ -29,6 +29,10 @@ enum { WEIR__CUDA_WAITS = 12, WEIR__CUDA_MOST_LAUNCHERS = 4 };
 
 enum { WEIR__CUDA_LANE_SETS = 4, WEIR__CUDA_SET_LANES = 16 }; // of enqueue functions in graphs (graph/capture.h)
 
+// Queues of kernels that are to be apart (device/enqueue.h), behind those of open tasks. They are made when they are
+// used first.
+enum { WEIR__CUDA_APART = 2, WEIR__CUDA_LATE_QUEUES = WEIR__MOST_OPEN + WEIR__CUDA_APART };
+
 // An op in another queue that must be done before an op starts.
 typedef struct weir__cuda_wait {
   CUevent event;
@@ -36,8 +40,8 @@ typedef struct weir__cuda_wait {
   uint64_t number; // of the op there: the event stands for it once the queue has got so far
 } weir__cuda_wait;
 
-// Something that was put into a queue: a task, the launch of a graph, or a batch, a run of tasks launched as one graph. Until it is
-// issued it belongs to the launcher of its queue, where there is one, then to the device's thread.
+// Something that was put into a queue: a task, the launch of a graph, or a batch, a run of tasks launched as one graph.
+// Until it is issued it belongs to the launcher of its queue, where there is one, then to the device's thread.
 struct weir__cuda_op {
   weir__operation head; // a batch has no task
   const weir__cuda_op_ops *ops;
@@ -204,13 +208,14 @@ CUresult weir__cuda_record(weir__cuda_device *device, weir__cuda_op *op);
 void weir__cuda_mark_start(weir__cuda_device *device, weir__cuda_op *op, CUstream stream);
 void weir__cuda_mark_end(weir__cuda_device *device, weir__cuda_op *op, CUstream stream);
 uint64_t weir__cuda_event_ns(const weir__cuda_device *device, CUevent event);
-// Start and end of the work between two events, and a lane on which nothing else was then. Times are `least_ns` at least.
+// Start and end of the work between two events, and a lane on which nothing else was then. Times are `least_ns` at
+// least.
 void weir__cuda_mark_times(weir__cuda_device *device, const CUevent *marks, uint64_t least_ns, uint64_t *out_start_ns,
                            uint64_t *out_end_ns, uint32_t *out_lane);
 // A lane behind those of the queues on which nothing else ran then, as far as there are some.
 uint32_t weir__cuda_choose_lane(weir__cuda_device *device, uint64_t start_ns, uint64_t end_ns);
-// Makes the event that times are counted from, if there is none yet. The device's context is current; called before anything
-// is launched whose times are wanted, with the context's lock held, or while the device is made.
+// Makes the event that times are counted from, if there is none yet. The device's context is current; called before
+// anything is launched whose times are wanted, with the context's lock held, or while the device is made.
 CUresult weir__cuda_begin_times(weir__cuda_device *device);
 
 // Functions of the table (complete.c).

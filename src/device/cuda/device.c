@@ -129,6 +129,10 @@ static void destroy_streams(weir__cuda_device *device) {
   for (uint32_t i = 0; device->streams != NULL && i < device->queue_count; i++) {
     if (device->streams[i].stream != NULL) driver->cuStreamDestroy(device->streams[i].stream);
   }
+  for (uint32_t i = 0; device->streams != NULL && i < WEIR__CUDA_APART; i++) {
+    CUstream stream = device->streams[device->queue_count + WEIR__MOST_OPEN + i].stream;
+    if (stream != NULL) driver->cuStreamDestroy(stream);
+  }
   weir__cuda_opens_destroy(device);
   weir__cuda_sets_destroy(device);
   for (uint32_t i = 0; i < device->free_event_count; i++) driver->cuEventDestroy(device->free_events[i]);
@@ -301,17 +305,17 @@ static weir_status create(weir__host *host, const char *argument, uint32_t queue
       (weir_device){.ops = &weir__cuda_ops,
                     .host = host,
                     .queues = count,
-                    .lanes = count + WEIR__CUDA_GRAPH_LANES + WEIR__MOST_OPEN,
-                    .enqueue_lanes = count + WEIR__MOST_OPEN + WEIR__CUDA_LANE_SETS * WEIR__CUDA_SET_LANES};
+                    .lanes = count + WEIR__CUDA_GRAPH_LANES + WEIR__CUDA_LATE_QUEUES,
+                    .enqueue_lanes = count + WEIR__CUDA_LATE_QUEUES + WEIR__CUDA_LANE_SETS * WEIR__CUDA_SET_LANES};
   device->base.table = &weir__cuda_table;
   device->driver = driver;
   device->ordinal = ordinal;
   bool few_cores = host->crowded;
   device->base.spin_ns = !weir__may_spin() ? 0 : few_cores ? SPIN_NS_FEW_CORES : SPIN_NS;
   device->queue_count = count;
-  device->streams = weir__allocate_zeroed((count + WEIR__MOST_OPEN) * sizeof *device->streams);
-  bool allocated =
-      weir__in_order_initialize_wide(&device->base, count, copy_queues, WEIR__MOST_OPEN) && device->streams != NULL;
+  device->streams = weir__allocate_zeroed((count + WEIR__CUDA_LATE_QUEUES) * sizeof *device->streams);
+  bool allocated = weir__in_order_initialize_wide(&device->base, count, copy_queues, WEIR__CUDA_LATE_QUEUES) &&
+                   device->streams != NULL;
   status = allocated ? open_device(device) : weir__error(WEIR_ERROR_OUT_OF_MEMORY, "device cuda: no memory");
   weir__cuda_add_path(device, &weir__cuda_queue_path);
   device->runs = &weir__cuda_recorded_ops;

@@ -209,7 +209,7 @@ bool weir__cuda_assign_lanes(weir__cuda_device *device, weir__cuda_call_step *ca
                 .first = first,
                 .predecessors = predecessors,
                 .order = out_order,
-                .base = device->queue_count + WEIR__MOST_OPEN + set * LANES,
+                .base = device->queue_count + WEIR__CUDA_LATE_QUEUES + set * LANES,
                 .most = seed == 0 ? LANES : 1 + (uint32_t)(5 * seed % LANES)};
   bool good = allocate(&s);
   if (good) {

@@ -31,6 +31,7 @@ void weir__cuda_report(weir__in_order_device *base, weir__operation *operation, 
     if (device->resident != NULL) least_ns = weir__resident_slot_of(device, task->id)->since_ns;
     weir__in_order_set_times(base, task, start_ns < least_ns ? least_ns : start_ns,
                              weir__cuda_event_ns(device, op->end), completion);
+    if (operation->place->queue >= device->queue_count) completion->lane += WEIR__CUDA_GRAPH_LANES;
   }
   if (completion != NULL && op->judged) judge(task, completion);
   if (completion != NULL && device->resident != NULL) weir__resident_ended(device, task->id);
@@ -125,6 +126,7 @@ void weir__cuda_drain_all(weir__in_order_device *base) {
   weir__cuda_device *device = weir__cuda_of_in_order(base);
   weir__cuda_stop(device);
   for (uint32_t i = 0; i < base->queue_count; i++) {
+    if (device->streams[i].placed == 0) continue; // it may not have been made
     weir__cuda_drain(&device->streams[i]);
     device->driver->cuStreamSynchronize(device->streams[i].stream);
   }

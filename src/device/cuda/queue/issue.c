@@ -100,13 +100,29 @@ static uint32_t wanted_queue(weir__cuda_device *device, const weir__task *task, 
   return task->move->destination_space == WEIR__HOST_SPACE ? device->queue_count - 1 : WEIR__ANY_QUEUE;
 }
 
+// The queue of a kernel that is to be apart; any, for others, or if it cannot be made. Streams of such queues come
+// first on the card.
+static uint32_t apart_queue(weir__cuda_device *device, const weir__task *task) {
+  enum { HIGH_PRIORITY = -5 }; // beyond the driver's range, which it ends at
+  const weir__cuda_kernel *kernel = task->code;
+  bool is_call = task->kernel != NULL && task->run == NULL && kernel->head.enqueue != NULL;
+  if (!is_call || kernel->head.enqueue->apart == 0) return WEIR__ANY_QUEUE;
+  uint32_t index = device->queue_count + WEIR__MOST_OPEN + kernel->head.enqueue->apart - 1;
+  weir__cuda_queue *queue = &device->streams[index];
+  if (queue->stream == NULL &&
+      device->driver->cuStreamCreateWithPriority(&queue->stream, CU_STREAM_NON_BLOCKING, HIGH_PRIORITY) != CUDA_SUCCESS)
+    return WEIR__ANY_QUEUE;
+  if (device->base.queue_count == device->queue_count) weir__in_order_widen(&device->base, WEIR__CUDA_LATE_QUEUES);
+  return index;
+}
+
 static uint64_t launches_of(const weir__task *task) {
   const weir__cuda_kernel *kernel = task->code;
   return kernel->head.enqueue != NULL ? CALL_LAUNCHES : kernel->count;
 }
 
-// Where a kernel starts first, as far as that can be told before anything is known of it: launching takes a launcher's time,
-// running the queue's, and the predecessors must be done.
+// Where a kernel starts first, as far as that can be told before anything is known of it: launching takes a launcher's
+// time, running the queue's, and the predecessors must be done.
 static uint32_t earliest_queue(weir__cuda_device *device, weir__cuda_op *op, const weir__task *task, uint32_t count) {
   uint64_t launch_ns = LAUNCH_NS * launches_of(task);
   uint64_t ready = 0, best_start = UINT64_MAX;
@@ -129,8 +145,8 @@ static uint32_t earliest_queue(weir__cuda_device *device, weir__cuda_op *op, con
   return best;
 }
 
-// Whether a run's op must be done before anything else is launched: events of a timeline belong to one launch at a time; and who
-// reads what a skipped node should have written must know before it is launched.
+// Whether a run's op must be done before anything else is launched: events of a timeline belong to one launch at a
+// time; and who reads what a skipped node should have written must know before it is launched.
 static bool must_drain(const weir__cuda_device *device, weir__graph_run *run) {
   return device->base.device.host->trace != NULL || run->timed ||
          atomic_load_explicit(&run->failed_count, memory_order_relaxed) > 0;
@@ -147,9 +163,11 @@ bool weir__cuda_enqueue(weir__in_order_device *base, weir__operation *operation,
   weir__cuda_op *op = weir__cuda_reset(operation);
   const weir__task *task = operation->task;
   if (task->kind == WEIR__TASK_OPEN) return weir__cuda_enqueue_open(device, operation, count);
-  uint32_t wanted = task->kernel != NULL && task->run == NULL && device->launcher_count > 0
-                        ? earliest_queue(device, op, task, count)
-                        : wanted_queue(device, task, count);
+  uint32_t wanted = apart_queue(device, task);
+  if (wanted == WEIR__ANY_QUEUE)
+    wanted = task->kernel != NULL && task->run == NULL && device->launcher_count > 0
+                 ? earliest_queue(device, op, task, count)
+                 : wanted_queue(device, task, count);
   bool stalls = operation->status == WEIR_OK && weir__cuda_stalls(device, task->id, &wanted);
   if (!weir__cuda_place(device, op, count, wanted)) {
     if (stalls) give_up_stall(device);

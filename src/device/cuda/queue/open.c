@@ -188,7 +188,7 @@ bool weir__cuda_enqueue_open(weir__cuda_device *device, weir__operation *operati
   cuda_open *own = open->native;
   bool has_event = open->begun && open->status != WEIR_ERROR_DEVICE_LOST && !own->awaited;
   if (has_event && !weir__cuda_adopt_event(device)) return false;
-  if (device->base.queue_count == device->queue_count) weir__in_order_widen(&device->base, WEIR__MOST_OPEN);
+  if (device->base.queue_count == device->queue_count) weir__in_order_widen(&device->base, WEIR__CUDA_LATE_QUEUES);
   if (!place(device, op, count, device->queue_count + own->slot.index, has_event || own->awaited)) {
     device->event_count -= has_event;
     return false;
