@@ -30,6 +30,7 @@
 #ifndef WEIR_MPI_H
 #define WEIR_MPI_H
 
+#include "weir/reduce.h"
 #include "weir/weir.h"
 
 #ifdef __cplusplus
@@ -155,6 +156,34 @@ WEIR_API weir_status weir_mpi_skip(weir_mpi *mpi, uint64_t count);
 // the same call and is known to have submitted the same sequence. Returns OK, the job's failure, or what weir_finish
 // returns: the first task of this rank that failed since the last report.
 WEIR_API weir_status weir_mpi_finish(weir_mpi *mpi);
+
+// A communicator of NCCL over ranks, each with a CUDA device: collectives between cards (weir/nccl.h). Its members are
+// private.
+typedef struct weir_mpi_nccl weir_mpi_nccl;
+
+// Creates a communicator of a CUDA device of each rank. NULL: the first CUDA device of the rank's context. All ranks
+// call it, and wait for each other.
+// Errors: UNAVAILABLE (a rank has no CUDA device, or no NCCL; the text names it), on all ranks; others are failures of
+// the job.
+WEIR_API weir_status weir_mpi_nccl_create(weir_mpi *mpi, weir_device *device, weir_mpi_nccl **out_nccl);
+
+// Waits until its collectives are done on this rank, or have failed with the job, then frees it: before
+// weir_mpi_release. `nccl` may be NULL.
+WEIR_API weir_status weir_mpi_nccl_release(weir_mpi_nccl *nccl);
+
+// Submit a collective to the job. `buffers` has a buffer for each rank, all different, whose range is used on that
+// rank: contents come there first if it reads them, and it alone holds what it writes. Else as weir_nccl_all_reduce,
+// weir_nccl_reduce and weir_nccl_broadcast, with ranks in place of devices. A collective of which a rank lacks its
+// contents fails on all of them. One that fails when others may have begun makes the job fail, and a job that fails
+// ends them.
+// Errors: as weir_mpi_fetch; INVALID_ARGUMENT (as weir_nccl_all_reduce).
+WEIR_API weir_status weir_mpi_nccl_all_reduce(weir_mpi_nccl *nccl, weir_buffer *const *buffers, uint64_t offset,
+                                              uint64_t bytes, weir_reduce_operation operation, weir_reduce_type type);
+WEIR_API weir_status weir_mpi_nccl_reduce(weir_mpi_nccl *nccl, weir_buffer *const *buffers, uint64_t offset,
+                                          uint64_t bytes, weir_reduce_operation operation, weir_reduce_type type,
+                                          uint32_t root);
+WEIR_API weir_status weir_mpi_nccl_broadcast(weir_mpi_nccl *nccl, weir_buffer *const *buffers, uint64_t offset,
+                                             uint64_t bytes, uint32_t root);
 
 // Counts of a rank. Bytes are those of contents.
 typedef struct weir_mpi_statistics {

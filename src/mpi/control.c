@@ -7,6 +7,7 @@
 
 #include "clock.h"
 #include "job.h"
+#include "nccl.h"
 
 void weir__mpi_control_send(weir_mpi *mpi, uint32_t to, const weir__mpi_control *control, size_t bytes) {
   weir__mpi_message *message = weir__mpi_message_create(mpi, WEIR__MPI_SEND_CONTROL, bytes);
@@ -172,6 +173,9 @@ void weir__mpi_control_take(weir_mpi *mpi, uint32_t from, const weir__mpi_contro
     break;
   case WEIR__MPI_TIME:
     weir__mpi_clock_take(mpi, control);
+    break;
+  case WEIR__MPI_READY:
+    weir__mpi_nccl_take(mpi, from, control);
     break;
   }
 }

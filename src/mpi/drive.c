@@ -5,6 +5,7 @@
 
 #include "exchange.h"
 #include "job.h"
+#include "nccl.h"
 #include "watch.h"
 
 enum {
@@ -73,7 +74,9 @@ static void look_after(weir_mpi *mpi, uint64_t now) {
   }
   if (weir__mpi_is_fine(mpi) && mpi->suspected_ns != 0 && now >= mpi->suspected_ns + SUSPICION_NS)
     weir__mpi_fail(mpi, WEIR_ERROR_INVALID_ARGUMENT, true, "ranks submit different programs: %.400s", mpi->suspicion);
-  if (!weir__mpi_is_fine(mpi)) clear(mpi, now);
+  if (weir__mpi_is_fine(mpi)) return;
+  clear(mpi, now);
+  weir__mpi_nccl_abort(mpi);
 }
 
 // The thread must look again soon, since there is something to look for now.
@@ -99,8 +102,8 @@ static bool turn(weir_mpi *mpi, bool polls) {
   return any;
 }
 
-// Who posts sets `has_inbox` before it finds that another thread drives, and that one looks there after it has stopped: one of
-// the two takes what was posted.
+// Who posts sets `has_inbox` before it finds that another thread drives, and that one looks there after it has stopped:
+// one of the two takes what was posted.
 static bool drive(weir_mpi *mpi, bool polls) {
   bool any = false;
   do {

@@ -103,7 +103,8 @@ bool weir__mpi_history_hash(const weir__mpi_history *history, uint64_t number, u
 
 static const char *const names[] = {
     "weir_mpi_buffer_create", "weir_mpi_buffer_release", "weir_mpi_buffer_move", "task",
-    "weir_mpi_fetch",         "weir_mpi_written",        "weir_mpi_finish",      "weir_mpi_release",
+    "weir_mpi_fetch",         "weir_mpi_written",        "a collective of NCCL", "weir_mpi_finish",
+    "weir_mpi_release",
 };
 
 void weir__mpi_history_describe(const weir__mpi_history *history, uint64_t number, char *out_text, size_t size) {

@@ -16,6 +16,7 @@ typedef enum weir__mpi_kind {
   WEIR__MPI_SUBMIT,
   WEIR__MPI_FETCH,
   WEIR__MPI_WRITTEN,
+  WEIR__MPI_COLLECTIVE, // of NCCL, on a buffer of each rank
   WEIR__MPI_FINISH,
   WEIR__MPI_END,
 } weir__mpi_kind;

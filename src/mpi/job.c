@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "drive.h"
+#include "nccl.h"
 #include "progress.h"
 #include "weir/external.h"
 
@@ -58,6 +59,7 @@ static void initialize_locks(weir_mpi *mpi) {
 void weir__mpi_destroy(weir_mpi *mpi) {
   weir__mpi_buffers_release(&mpi->buffers);
   weir__mpi_history_release(&mpi->history);
+  weir__mpi_nccl_release_all(mpi);
   weir__mpi_pool_deinitialize(&mpi->pool);
   pthread_mutex_destroy(&mpi->sequence);
   pthread_mutex_destroy(&mpi->shared);

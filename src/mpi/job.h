@@ -70,6 +70,13 @@ struct weir_mpi {
   uint64_t copies;     // of contents to be sent, whose ends have not been reported
   bool looks_in_turns; // workers drive
 
+  // Communicators of NCCL (nccl.h), and what was heard of their collectives; guarded by `shared`.
+  struct weir_mpi_nccl *communicators;
+  struct weir__mpi_readiness *readiness;
+  uint32_t communicator_count; // that were created
+  bool communicators_aborted;  // since the job has failed
+  bool communicators_busy;     // a thread does so right now
+
   pthread_t thread;                    // the progress thread
   atomic_bool sleeps_long;             // it does; changed with `shared`
   _Atomic uint64_t driven_ns, busy_ns; // when messages were looked for, and when there were any

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Collectives of NCCL over ranks. Each rank has a communicator of its own device (weir/nccl.h) and submits its own
+// tasks. That all ranks are ready for a collective they tell each other by messages of control: each rank tells all
+// others, and lets its task start when it has heard of all. What a rank tells may come before another one has got to
+// that call.
+//
+// When the job fails, communicators are aborted, since partners on other cards may never come.
+#ifndef WEIR_MPI_NCCL_H
+#define WEIR_MPI_NCCL_H
+
+#include "job.h"
+#include "weir/nccl.h"
+
+enum { WEIR__MPI_READY_TEXT = 112 };
+
+// What has been heard of a collective.
+struct weir__mpi_readiness {
+  struct weir__mpi_readiness *next;
+  uint32_t communicator, came; // ranks that are ready, or cannot take part
+  uint64_t collective;
+  weir_status status; // not OK: why it does not take place
+  char text[WEIR__MPI_READY_TEXT];
+};
+
+struct weir_mpi_nccl {
+  struct weir_mpi_nccl *next; // guarded by `shared`
+  weir_mpi *mpi;
+  weir_nccl *nccl;
+  uint32_t number;    // among the communicators of the job, in the order in which they were created
+  uint64_t in_flight; // collectives whose own tasks are not done; guarded by `shared`
+};
+
+// A rank has told that it is ready, or cannot take part. `shared` is not held.
+void weir__mpi_nccl_take(weir_mpi *mpi, uint32_t from, const weir__mpi_control *control);
+
+// `ready` of weir_nccl_options; the communicator is the user.
+void weir__mpi_nccl_ready(void *communicator, uint64_t collective, weir_status status, const char *message);
+
+// The job has failed. Called again and again; by who drives.
+void weir__mpi_nccl_abort(weir_mpi *mpi);
+
+void weir__mpi_nccl_release_all(weir_mpi *mpi); // what was heard and is of no more use
+
+#endif // WEIR_MPI_NCCL_H
