@@ -82,8 +82,10 @@ static weir_status check_buffer(const weir_nccl *nccl, const request *asked, uin
   if (asked->bytes == WEIR_WHOLE && buffer->bytes != first->bytes)
     return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "%s (%llu '%s') has %llu bytes, and buffer 0 has %llu", name,
                        (ull)buffer->id, buffer->label, (ull)buffer->bytes, (ull)first->bytes);
-  uint64_t rest = asked->offset < buffer->bytes ? buffer->bytes - asked->offset : 0;
-  if (rest > 0 && (asked->bytes == WEIR_WHOLE || asked->bytes <= rest)) return WEIR_OK;
+  if (asked->offset >= buffer->bytes)
+    return weir__error(WEIR_ERROR_OUT_OF_RANGE, "%s (%llu '%s') has no byte %llu: it has %llu bytes", name,
+                       (ull)buffer->id, buffer->label, (ull)asked->offset, (ull)buffer->bytes);
+  if (asked->bytes == WEIR_WHOLE || asked->bytes <= buffer->bytes - asked->offset) return WEIR_OK;
   return weir__error(WEIR_ERROR_OUT_OF_RANGE, "%s (%llu '%s'): %llu bytes from byte %llu on leave its %llu bytes", name,
                      (ull)buffer->id, buffer->label, (ull)asked->bytes, (ull)asked->offset, (ull)buffer->bytes);
 }

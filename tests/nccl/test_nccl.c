@@ -144,7 +144,7 @@ static void refuse(share *s) {
   share_refused(sum(nccl, buffers, 0, 6), WEIR_ERROR_INVALID_ARGUMENT, "no elements of 4 bytes");
   share_refused(sum(nccl, buffers, 2, 4), WEIR_ERROR_INVALID_ARGUMENT, "no elements of 4 bytes");
   share_refused(sum(nccl, buffers, 4, BYTES), WEIR_ERROR_OUT_OF_RANGE, "buffer 0");
-  share_refused(sum(nccl, buffers, BYTES, WEIR_WHOLE), WEIR_ERROR_OUT_OF_RANGE, "buffer 0");
+  share_refused(sum(nccl, buffers, BYTES, WEIR_WHOLE), WEIR_ERROR_OUT_OF_RANGE, "no byte 256: it has 256 bytes");
   share_refused(sum(nccl, (weir_buffer *[]){buffers[0], longer}, 0, WEIR_WHOLE), WEIR_ERROR_INVALID_ARGUMENT,
                 "has 260 bytes, and buffer 0 has 256");
   share_refused(sum(nccl, (weir_buffer *[]){buffers[0], buffers[0]}, 0, BYTES), WEIR_ERROR_INVALID_ARGUMENT,
