@@ -38,7 +38,7 @@ static void add_rank(const weir__cluster_engine *engine, uint32_t index, double 
     const weir__cluster_op *op = &engine->program->ops[i];
     calls += weir__cluster_submit_ns(engine->settings, op);
     work += weir__cluster_op_ns(engine->program, engine->settings, op);
-    result->work_us += op->ns / 1000;
+    result->work_us += weir__cluster_task_ns(engine->program, engine->settings, op) / 1000;
   }
   cores[weir__cluster_set_of(engine->settings, index)] += calls + work;
   raise_to(&result->bounds_us[WEIR__CLUSTER_BY_SUBMISSION], calls);

@@ -52,11 +52,17 @@ static inline double weir__cluster_spread(uint64_t number) {
   return (double)((x ^ (x >> 31)) >> 11) / (double)(UINT64_C(1) << 52) - 1;
 }
 
+// Of a task by itself.
+static inline double weir__cluster_task_ns(const weir__cluster_program *program, const weir__cluster_settings *settings,
+                                           const weir__cluster_op *op) {
+  double spread = settings->jitter > 0 ? settings->jitter * weir__cluster_spread((uint64_t)(op - program->ops)) : 0;
+  return op->ns * (1 + spread);
+}
+
 // Of a worker, for an op.
 static inline double weir__cluster_op_ns(const weir__cluster_program *program, const weir__cluster_settings *settings,
                                          const weir__cluster_op *op) {
-  double spread = settings->jitter > 0 ? settings->jitter * weir__cluster_spread((uint64_t)(op - program->ops)) : 0;
-  if (op->kind == WEIR__CLUSTER_TASK) return op->ns * (1 + spread) + 1000 * settings->task_us;
+  if (op->kind == WEIR__CLUSTER_TASK) return weir__cluster_task_ns(program, settings, op) + 1000 * settings->task_us;
   double own = op->kind == WEIR__CLUSTER_SEND ? settings->send_us : settings->receive_us;
   return 1000 * own + weir__cluster_bytes_ns(program->messages[op->message].bytes, settings->copy_gbs);
 }

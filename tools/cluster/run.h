@@ -20,7 +20,7 @@ typedef enum weir__cluster_limit {
 
 typedef struct weir__cluster_result {
   double makespan_us;
-  double work_us;                           // of all tasks
+  double work_us;                           // of all tasks, with `jitter`
   double bounds_us[WEIR__CLUSTER_LIMITS];   // the greatest of each kind
   weir__cluster_limit limit;                // the greatest of all
   uint64_t messages, local_messages, bytes; // contents; local: between ranks of a node
