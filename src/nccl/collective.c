@@ -241,25 +241,36 @@ static void open_window(weir__collective *collective) {
   collective->nccl->context->host.window.closed = false;
 }
 
-// Whether a part that others wait for is all that this one has to wait for: see nccl.h. Such a part need not be ready.
+// Whether the last part on its device is all that a part has to wait for.
 static bool follows_part(const weir_nccl *nccl, const request *asked, uint32_t member) {
-  const weir__nccl_order *order = nccl->order;
-  uint32_t device = nccl->members[member].device->index;
+  const weir__nccl_last *last = &nccl->order->last[nccl->members[member].device->index];
   const weir_buffer *buffer = asked->buffers[member];
-  return mode_of(nccl, asked, member) != WEIR_WRITE && order->last[device].buffer == buffer &&
-         order->last[device].id == buffer->id && buffer->last_use == order->last[device].task &&
-         asked->offset >= order->last[device].lo && asked->offset + asked->bytes <= order->last[device].hi;
+  return mode_of(nccl, asked, member) != WEIR_WRITE && last->buffer == buffer && last->id == buffer->id &&
+         buffer->last_use == last->task && asked->offset >= last->lo && asked->offset + asked->bytes <= last->hi;
+}
+
+// Whether all parts have to wait for parts of one earlier collective only, which start together or not at all: see
+// nccl.h. They need not be ready.
+static bool follows_collective(const weir_nccl *nccl, const request *asked) {
+  const weir__nccl_last *last = nccl->order->last;
+  uint32_t first = nccl->members[0].device->index;
+  for (uint32_t i = 0; i < nccl->count; i++) {
+    if (last[nccl->members[i].device->index].number != last[first].number || !follows_part(nccl, asked, i))
+      return false;
+  }
+  return true;
 }
 
 static void note_part(weir_nccl *nccl, const request *asked, uint32_t member, weir__id task) {
-  uint32_t device = nccl->members[member].device->index;
+  weir__nccl_order *order = nccl->order;
   const weir_buffer *buffer = asked->buffers[member];
   bool updates = mode_of(nccl, asked, member) != WEIR_READ;
-  nccl->order->last[device].buffer = updates ? buffer : NULL;
-  nccl->order->last[device].id = buffer->id;
-  nccl->order->last[device].lo = asked->offset;
-  nccl->order->last[device].hi = asked->offset + asked->bytes;
-  nccl->order->last[device].task = task;
+  order->last[nccl->members[member].device->index] = (weir__nccl_last){.number = order->numbered,
+                                                                       .buffer = updates ? buffer : NULL,
+                                                                       .id = buffer->id,
+                                                                       .lo = asked->offset,
+                                                                       .hi = asked->offset + asked->bytes,
+                                                                       .task = task};
 }
 
 static weir_status submit_ready(weir__collective *collective, const request *asked, uint32_t member) {
@@ -344,8 +355,10 @@ static weir_status submit_all(weir__collective *collective, const request *asked
   weir_status status = close_window(collective, asked);
   if (status != WEIR_OK) weir__nccl_fail(collective, status, weir_last_error());
   if (status != WEIR_OK) return status;
+  bool follows = follows_collective(nccl, asked);
+  nccl->order->numbered++;
   while (ready < nccl->count && status == WEIR_OK) {
-    if (!follows_part(nccl, asked, ready)) status = submit_ready(collective, asked, ready);
+    if (!follows) status = submit_ready(collective, asked, ready);
     ready += status == WEIR_OK;
   }
   if (status != WEIR_OK) weir__nccl_fail(collective, status, weir_last_error());

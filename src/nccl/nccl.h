@@ -13,9 +13,9 @@
 // other threads do not come in between: the window is closed from the first ready task to the last part. So the
 // only work that a part can still stand behind, or keep from running, is work that no part of this collective or of an
 // earlier one waits for. Go takes the host, once for each collective; parts of one device follow each other on the
-// card. Where nothing has used a buffer since the part of an earlier collective updated it, there is no ready task,
-// since the new part waits for that one alone. Over processes go is given by the caller, who knows when all of them are
-// ready.
+// card. Where nothing has used any of the buffers since one earlier collective updated them all, there are no ready tasks,
+// since the new parts wait for its parts alone, which start together or not at all. Over processes go is given by the
+// caller, who knows when all of them are ready.
 //
 // Both kinds of tasks have queues of their own on each card (weir__enqueue.apart), so that they do not stand behind
 // long kernels that they have nothing to do with.
@@ -43,19 +43,24 @@
 
 struct weir__external;
 
+// The last part on a device, and what it updated.
+typedef struct weir__nccl_last {
+  uint64_t number;           // of its collective
+  const weir_buffer *buffer; // NULL: none, or it only read
+  uint64_t id, lo, hi;
+  weir__id task;
+} weir__nccl_last;
+
 // The order of a context's collectives, shared by its communicators.
 typedef struct weir__nccl_order {
   struct weir__nccl_order *next;
   weir_context *context;
-  uint32_t references;                    // guarded by a lock of all orders
-  pthread_mutex_t lock;                   // held while a collective is submitted
-  weir_buffer *tokens[WEIR__MAX_DEVICES]; // by index of the device; guarded by the lock; NULL: not made yet
-  // The last part on each device, and what it updated; guarded by the lock.
-  struct {
-    const weir_buffer *buffer; // NULL: none, or it only read
-    uint64_t id, lo, hi;
-    weir__id task;
-  } last[WEIR__MAX_DEVICES];
+  uint32_t references;  // guarded by a lock of all orders
+  pthread_mutex_t lock; // held while a collective is submitted
+  // By index of the device; guarded by the lock, as `numbered`.
+  weir_buffer *tokens[WEIR__MAX_DEVICES]; // NULL: not made yet
+  weir__nccl_last last[WEIR__MAX_DEVICES];
+  uint64_t numbered; // collectives of all communicators
 } weir__nccl_order;
 
 // Takes a reference; the first one makes the order. NULL: no memory.

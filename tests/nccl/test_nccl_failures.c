@@ -69,6 +69,34 @@ static void miss_the_root(share *s) {
   share_ok(weir_nccl_release(nccl));
 }
 
+// The first device updates the same buffer again, the second one another buffer: it must not be on its card by then.
+static void follow_what_fails(share *s) {
+  weir_nccl *nccl = nccl_make(s);
+  for (int round = 0; round < 8; round++) {
+    weir_buffer *buffers[2], *other = share_buffer(s, COUNT);
+    weir_event *begin, *events[4];
+    share_ok(weir_host_event_create(s->context, "begin", &begin));
+    nccl_buffers(s, COUNT, 1, 2, buffers);
+    share_submit(s, s->set, s->second, other, COUNT, 3, NULL);
+    uint32_t count = COUNT, value = 0;
+    weir_arg args[] = {weir_writes(buffers[1]), weir_value(&count, 4), weir_value(&value, 4)};
+    const weir_task task = {
+        .kernel = s->broken, .device = s->cpu, .args = args, .arg_count = 3, .after = &begin, .after_count = 1};
+    share_ok(weir_submit(s->context, &task, NULL));
+    share_ok(sum(nccl, buffers, events));
+    share_ok(sum(nccl, (weir_buffer *[]){buffers[0], other}, events + 2));
+    share_ok(weir_host_event_signal(begin, WEIR_OK));
+    weir_event_release(begin);
+    for (int i = 0; i < 4; i++) expect_failure(events[i], WEIR_ERROR_UPSTREAM_FAILED, "");
+    weir_finish(s->context);
+    works_again(s, nccl);
+    for (int i = 0; i < 2; i++) share_ok(weir_buffer_release(buffers[i]));
+    share_ok(weir_buffer_release(other));
+  }
+  assert_int_equal(nccl_stub_aborts(), 0);
+  share_ok(weir_nccl_release(nccl));
+}
+
 static void be_cancelled(share *s) {
   weir_nccl *nccl = nccl_make(s);
   weir_event *begin, *events[2];
@@ -131,6 +159,7 @@ static void test_before_the_card(void **state) {
   nccl_run(NULL, miss_an_input);
   nccl_run(&(weir_context_options){.queues = 1}, miss_an_input);
   nccl_run(NULL, miss_the_root);
+  nccl_run(NULL, follow_what_fails);
   nccl_run(NULL, be_cancelled);
   nccl_run(NULL, run_out_of_memory);
 }
