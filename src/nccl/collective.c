@@ -250,10 +250,11 @@ static bool follows_part(const weir_nccl *nccl, const request *asked, uint32_t m
 }
 
 // Whether all parts have to wait for parts of one earlier collective only, which start together or not at all: see
-// nccl.h. They need not be ready.
+// nccl.h. They need not be ready. What other processes' parts wait for is not known here.
 static bool follows_collective(const weir_nccl *nccl, const request *asked) {
   const weir__nccl_last *last = nccl->order->last;
   uint32_t first = nccl->members[0].device->index;
+  if (nccl->over.ready != NULL) return false;
   for (uint32_t i = 0; i < nccl->count; i++) {
     if (last[nccl->members[i].device->index].number != last[first].number || !follows_part(nccl, asked, i))
       return false;

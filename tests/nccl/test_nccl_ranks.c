@@ -214,6 +214,29 @@ static void miss_an_input(rank_run *run) {
   share_ok(weir_mpi_nccl_release(nccl));
 }
 
+// What one rank should bring to a second collective was to come of the first one, which fails; the other rank has all it
+// needs.
+static void follow_what_fails(rank_run *run) {
+  weir_mpi_nccl *nccl;
+  weir_buffer *buffers[RANKS + 1];
+  uint32_t wanted[COUNT];
+  share_ok(weir_mpi_nccl_create(run->mpi, NULL, &nccl));
+  make_buffers(run, buffers, RANKS + 1);
+  submit(run, set_numbers, buffers[0], 1, 0);
+  submit(run, fail_task, buffers[1], 1, 1);
+  submit(run, set_numbers, buffers[2], 1, 1);
+  share_ok(weir_mpi_nccl_all_reduce(nccl, buffers, 0, WEIR_WHOLE, WEIR_REDUCE_SUM, WEIR_REDUCE_U32));
+  weir_buffer *next[] = {buffers[0], buffers[2]};
+  share_ok(weir_mpi_nccl_all_reduce(nccl, next, 0, WEIR_WHOLE, WEIR_REDUCE_SUM, WEIR_REDUCE_U32));
+  weir_mpi_finish(run->mpi);
+  for (uint32_t rank = 0; rank < RANKS; rank++) submit(run, set_numbers, buffers[rank], 1, (int32_t)rank);
+  share_ok(weir_mpi_nccl_all_reduce(nccl, buffers, 0, WEIR_WHOLE, WEIR_REDUCE_MAX, WEIR_REDUCE_U32));
+  for (uint32_t i = 0; i < COUNT; i++) wanted[i] = 1 + i;
+  expect(run, buffers[1], wanted);
+  weir_mpi_finish(run->mpi);
+  share_ok(weir_mpi_nccl_release(nccl));
+}
+
 // NCCL refuses one rank's call, and the other one waits on its card: the job fails, and that ends.
 static void be_refused(rank_run *run) {
   weir_mpi_nccl *nccl;
@@ -241,6 +264,9 @@ static void stay_away(rank_run *run) {
 static void test_failures(void **state) {
   (void)state;
   run_ranks(&(weir_mpi_options){0}, miss_an_input);
+  assert_int_equal(nccl_stub_done(), 1);
+  assert_int_equal(nccl_stub_aborts(), 0);
+  run_ranks(&(weir_mpi_options){0}, follow_what_fails);
   assert_int_equal(nccl_stub_done(), 1);
   assert_int_equal(nccl_stub_aborts(), 0);
   setenv("WEIR_NCCL", NCCL_STUB, 1);
