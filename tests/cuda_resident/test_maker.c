@@ -16,11 +16,13 @@
 #include "fake.h"
 #include "scratch.h"
 
-enum { KERNELS = 14, LOOKS = 60000, FEW = 8 };
+enum { KERNELS = 14, LOOKS = 60000, FEW_LOOKS = 10000, FEW = 8 };
 
 static weir__cuda_device device;
-static atomic_uint links; // begun
-static atomic_bool held;  // they do not end
+static atomic_uint links;                             // begun
+static atomic_bool held;                              // they do not end
+static atomic_bool unloads, unload_held, unload_left; // a module is being unloaded; that does not end; nobody ended it
+static CUresult (*unload)(CUmodule module);
 
 static void nap(long ms) {
   nanosleep(&(struct timespec){.tv_nsec = ms * 1000000}, NULL);
@@ -38,6 +40,13 @@ static bool find_variable(const void *image, const char *name, uint64_t *out_val
   (void)image, (void)name;
   *out_value = 1;
   return true;
+}
+
+static CUresult unload_when_let(CUmodule module) {
+  atomic_store(&unloads, true);
+  for (int i = 0; i < FEW_LOOKS && atomic_load(&unload_held); i++) nap(1);
+  if (atomic_load(&unload_held)) atomic_store(&unload_left, true);
+  return unload(module);
 }
 
 static CUresult set_current(CUcontext context) {
@@ -144,10 +153,32 @@ static void kernels_that_come_one_by_one_are_not_linked_each_time(void **state) 
   destroy(maker);
 }
 
+// To unload a module may take as long as what runs on the card.
+static void nobody_waits_while_code_that_was_not_taken_is_unloaded(void **state) {
+  (void)state;
+  weir__resident_maker *maker = create();
+  unload = fake.functions.cuModuleUnload;
+  fake.functions.cuModuleUnload = unload_when_let;
+  wish(maker, 0);
+  await_linked(maker);
+  atomic_store(&unload_held, true);
+  wish(maker, 1);
+  for (int i = 0; i < LOOKS && !atomic_load(&unloads); i++) nap(1);
+  assert_true(atomic_load(&unloads));
+  wish(maker, 2);
+  weir__resident_linked *linked = weir__resident_maker_take(maker);
+  atomic_store(&unload_held, false);
+  assert_false(atomic_load(&unload_left));
+  assert_int_equal(linked->count, 2);
+  weir__resident_linked_free(&device, linked);
+  destroy(maker);
+}
+
 int main(void) {
   setenv("WEIR_NVRTC", NVRTC_STUB, 1);
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(what_is_there_is_not_linked_again, begin, end),
+      cmocka_unit_test_setup_teardown(nobody_waits_while_code_that_was_not_taken_is_unloaded, begin, end),
       cmocka_unit_test_setup_teardown(kernels_that_come_one_by_one_are_not_linked_each_time, begin, end),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -120,8 +120,9 @@ static void work(weir__resident_maker *maker) {
   pthread_mutex_unlock(&maker->mutex);
   weir__resident_linked *linked = make(maker, count, !asked);
   pthread_mutex_lock(&maker->mutex);
+  weir__resident_linked *not_taken = NULL;
   if (linked != NULL) {
-    weir__resident_linked_free(maker->device, maker->linked); // it was not taken
+    not_taken = maker->linked;
     maker->linked = linked;
     atomic_store_explicit(&maker->has_linked, true, memory_order_release);
   }
@@ -129,6 +130,10 @@ static void work(weir__resident_maker *maker) {
   if (!asked && linked != NULL) maker->unasked++;
   if ((asked || linked != NULL) && maker->served < count) maker->served = count; // somebody may have asked meanwhile
   pthread_cond_broadcast(&maker->changed);
+  if (not_taken == NULL) return;
+  pthread_mutex_unlock(&maker->mutex); // unloading may wait for all that runs on the card
+  weir__resident_linked_free(maker->device, not_taken);
+  pthread_mutex_lock(&maker->mutex);
 }
 
 static void *thread_main(void *argument) {
