@@ -187,6 +187,20 @@ static void tasks_of_many_rounds_are_not_resident(void **state) {
   unsetenv("WEIR_RESIDENT_WORKERS");
 }
 
+// Nor is code linked for tasks that would not be: of small work-groups a multiprocessor has more than the ring has workers there.
+static void nothing_is_linked_for_tasks_of_many_rounds(void **state) {
+  (void)state;
+  enum { MOST_WORKERS = 16 };
+  stub_register("nothing", nothing_in_all);
+  rig r;
+  rig_begin_automatic(&r, 1, &(weir_context_options){.seed = eager_seed()});
+  weir_kernel *kernel = rig_make_kernel(&r, "nothing", "STUB\nnothing 64 8 8 4\n", true);
+  run_many(&r, kernel, (MOST_WORKERS + 1) * MULTIPROCESSORS, SINGLE);
+  assert_int_equal(stub_calls("cuLinkComplete"), 0);
+  weir_kernel_release(kernel);
+  rig_end(&r);
+}
+
 int main(void) {
   rig_use_stub();
   const struct CMUnitTest tests[] = {
@@ -195,6 +209,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(one_kernel_that_was_not_is_enough_to_wait, create, clean),
       cmocka_unit_test_setup_teardown(contexts_end_while_it_is_looked_for, create, clean),
       cmocka_unit_test(tasks_of_many_rounds_are_not_resident),
+      cmocka_unit_test(nothing_is_linked_for_tasks_of_many_rounds),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

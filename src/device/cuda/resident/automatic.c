@@ -19,7 +19,7 @@ enum {
 
 struct weir__resident_automatic {
   weir__resident_maker *maker;
-  uint32_t processors;
+  uint32_t processors, most_workers; // multiprocessors, and blocks on each at most
   _Atomic bool disabled;
   // Of the device's thread.
   uint32_t missed, enough;
@@ -64,7 +64,7 @@ static uint64_t workers_for(const weir__cuda_device *device, const weir__cuda_la
   uint32_t threads = launch->block[0] * launch->block[1] * launch->block[2];
   uint32_t blocks = threads < WORKERS_THREADS ? WORKERS_THREADS / threads : 1;
   if (resident != NULL && resident->module.blocks_per_sm > 0) blocks = resident->module.blocks_per_sm;
-  if (resident != NULL && resident->most_workers < blocks) blocks = resident->most_workers;
+  if (device->automatic->most_workers < blocks) blocks = device->automatic->most_workers;
   return (uint64_t)blocks * device->automatic->processors;
 }
 
@@ -158,6 +158,7 @@ weir_status weir__resident_automatic_create(weir__cuda_device *device) {
   weir__resident_automatic *automatic = weir__allocate_zeroed(sizeof *automatic);
   if (automatic == NULL) return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "device cuda: no memory for resident issue");
   set_patience(automatic, host->seed);
+  automatic->most_workers = weir__resident_most_workers();
   automatic->maker = weir__resident_maker_create(device, weir__resident_make);
   device->automatic = automatic;
   if (automatic->maker == NULL)

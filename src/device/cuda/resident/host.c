@@ -8,12 +8,16 @@
 #include "base/error.h"
 #include "device/cuda/resident/resident.h"
 
-// A seed, for tests, has the kernel leave and come back often.
-static void set_stays(weir__resident *resident, const weir__host *host) {
+uint32_t weir__resident_most_workers(void) {
   const char *workers = getenv("WEIR_RESIDENT_WORKERS");
   unsigned long wanted = workers != NULL ? strtoul(workers, NULL, 10) : 0;
   bool fewer = wanted > 0 && wanted < WEIR__RESIDENT_MOST_WORKERS;
-  resident->most_workers = fewer ? (uint32_t)wanted : WEIR__RESIDENT_MOST_WORKERS;
+  return fewer ? (uint32_t)wanted : WEIR__RESIDENT_MOST_WORKERS;
+}
+
+// A seed, for tests, has the kernel leave and come back often.
+static void set_stays(weir__resident *resident, const weir__host *host) {
+  resident->most_workers = weir__resident_most_workers();
   resident->idle_ns = WEIR__RESIDENT_IDLE_NS;
   resident->most_ns = WEIR__RESIDENT_MOST_NS;
   if (host->seed == 0) return;

@@ -110,6 +110,8 @@ void weir__resident_destroy(weir__cuda_device *device);
 // One that the device does not have yet. Any thread.
 weir_status weir__resident_make(weir__cuda_device *device, weir__resident **out_resident);
 weir_status weir__resident_processors(const weir__cuda_device *device, uint32_t *out_count);
+// Blocks on a multiprocessor, at most: WEIR__RESIDENT_MOST_WORKERS, or what the environment variable WEIR_RESIDENT_WORKERS says.
+uint32_t weir__resident_most_workers(void);
 
 // What the device's thread calls, in this order again and again: a task is handed over; what is done is reported; what may go
 // now goes, and the card is told. The last two return whether there was anything. `may_be_resident`: else it goes to a queue.
