@@ -12,9 +12,10 @@ from typing import Any, Callable, Dict, Iterator, List, NoReturn, Optional, Sequ
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_map
 
 from .._hazards import Access
-from ._accesses import of_call, tensors
+from ._accesses import of_call, order_of_collectives, tensors
 from ._driver import call as call_driver
 from ._pools import Pools, Segment, Source, log
 
@@ -132,10 +133,13 @@ class _Mode(TorchDispatchMode):
         self.running = ""
         self.outside: Dict[int, torch.UntypedStorage] = {}
         self._pools, self._nodes = pools, _Counter(stream)
+        self._order = order_of_collectives()
         self._existing = _allocations()
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Sequence[Any] = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
+        if any(hasattr(kind, "__tensor_flatten__") for kind in types):
+            return NotImplemented  # the class calls operators with the tensors that it wraps: it waits for a collective
         if getattr(func, "is_view", False):
             return func(*args, **kwargs)
         self.running = str(func)
@@ -144,7 +148,7 @@ class _Mode(TorchDispatchMode):
         with self._pools.operator(len(self.operators)):
             result = func(*args, **kwargs)
         # What has no schema counts as kernels that are no operator's.
-        accesses = of_call(func, args, kwargs, result) if hasattr(func, "_schema") else []
+        accesses = of_call(func, args, kwargs, result, self._order) if hasattr(func, "_schema") else []
         self.operators.append(Operator(self.running, accesses, first, self._nodes.count()))
         self.running = ""
         return result
@@ -184,6 +188,12 @@ def _allocations() -> Set[int]:
     """The addresses of all that PyTorch's allocator has given out."""
     blocks = [block for segment in torch.cuda.memory_snapshot() for block in segment["blocks"]]
     return {block["address"] for block in blocks if block["state"] == "active_allocated"}
+
+
+def _waited(value: Any) -> Any:
+    """The result of a collective that the model did not wait for, once that is done."""
+    wait = getattr(value, "trigger_wait", None)
+    return value if wait is None else wait()
 
 
 def _abandon(graph: torch.cuda.CUDAGraph, device: int, pool: Any) -> None:
@@ -245,7 +255,7 @@ def capture(
             try:
                 _running.mode = mode
                 with pools.others(), mode:
-                    result = call()
+                    result = tree_map(_waited, call())
             except BaseException:
                 torch._C._cuda_beginAllocateCurrentThreadToPool(device, own)
                 _abandon(graph, device, own)
