@@ -13,9 +13,9 @@
 // other threads do not come in between: the window is closed from the first ready task to the last part. So the
 // only work that a part can still stand behind, or keep from running, is work that no part of this collective or of an
 // earlier one waits for. Go takes the host, once for each collective; parts of one device follow each other on the
-// card. Where nothing has used any of the buffers since one earlier collective updated them all, there are no ready tasks,
-// since the new parts wait for its parts alone, which start together or not at all. Over processes, which do not know
-// each other's buffers, there always are ready tasks, and go is given by the caller, who knows when all are ready.
+// card. Where nothing has used any of the buffers since one earlier collective updated them all, there are no ready
+// tasks, since the new parts wait for its parts alone, which start together or not at all. Over processes, which do not
+// know each other's buffers, there always are ready tasks, and go is given by the caller, who knows when all are ready.
 //
 // Both kinds of tasks have queues of their own on each card (weir__enqueue.apart), so that they do not stand behind
 // long kernels that they have nothing to do with.

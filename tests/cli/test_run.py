@@ -11,11 +11,11 @@ from command import FOLDER, CommandTest
 CORES = len(os.sched_getaffinity(0))
 
 
-def launcher(name, version):
-    """A program that says it is a launcher, and prints what it is started with."""
+def launcher(name, version, does='printf "%s|" "$@"\nexit 7'):
+    """A program that says it is a launcher, and prints what it is started with, or does something else."""
     path = os.path.join(FOLDER.name, name)
     with open(path, "w", encoding="utf-8") as file:
-        file.write(f'#!/bin/sh\nif [ "$1" = --version ]; then echo "{version}"; exit; fi\nprintf "%s|" "$@"\nexit 7\n')
+        file.write(f'#!/bin/sh\nif [ "$1" = --version ]; then echo "{version}"; exit; fi\n{does}\n')
     os.chmod(path, stat.S_IRWXU)
     return path
 
@@ -61,6 +61,15 @@ class Run(CommandTest):
         self.refused("--ranks", "run", "-n", "0", "program", code=2)
         self.refused("--timeline: timelines of 900 ranks at most can be joined, and there are 901", "run", "-n", "901",
                      "--timeline", "run.json", "program", code=2)
+
+    def test_no_timeline(self):
+        """A program that does not use Weir: one rank and several, and both kinds of files, are told alike."""
+        path = launcher("idle", "mpirun (Open MPI) 4.1.4", does="exit 0")
+        for ranks, name in ((1, "run"), (2, "run.rank0")):
+            for ending in (".json", ".html"):
+                self.refused(f"{name}.json was not written: does the program use Weir?", "run", "-n", str(ranks),
+                             "--timeline", os.path.join(FOLDER.name, "run" + ending), "--launcher", path, "program",
+                             code=1)
 
     def test_ranks(self):
         """Each launcher that is here starts as many as were asked for, each on its share of the cores."""

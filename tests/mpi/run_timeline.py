@@ -78,8 +78,8 @@ class Timeline(unittest.TestCase):
         with open(self.path("run.rank1.json"), "w", encoding="utf-8") as file:
             file.write("of an earlier run")
         for ranks in (1, 2):
-            done = self.run_heat(ranks, "run.json", ("true",), code=1 if ranks == 1 else 2)
-            self.assertIn("was not written" if ranks == 1 else "run.rank0.json: No such file", done.stderr)
+            done = self.run_heat(ranks, "run.json", ("true",), code=1)
+            self.assertIn(("run.json" if ranks == 1 else "run.rank0.json") + " was not written", done.stderr)
         self.assertEqual(os.listdir(self.folder.name), [])
         self.run_heat(2, "run.json", ("false",), code=1)
         self.assertIn("does not end in .html or .json", self.run_heat(2, "run.svg", code=2).stderr)

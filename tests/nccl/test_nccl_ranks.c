@@ -111,7 +111,8 @@ static void refuse(rank_run *run) {
       weir_mpi_nccl_all_reduce(nccl, buffers, 0, 4, WEIR_REDUCE_KERNEL, WEIR_REDUCE_U32) !=
           WEIR_ERROR_INVALID_ARGUMENT ||
       weir_mpi_nccl_all_reduce(nccl, buffers, BYTES, 4, WEIR_REDUCE_SUM, WEIR_REDUCE_U32) != WEIR_ERROR_OUT_OF_RANGE ||
-      weir_mpi_nccl_broadcast(nccl, buffers, 0, 4, RANKS) != WEIR_ERROR_INVALID_ARGUMENT)
+      weir_mpi_nccl_broadcast(nccl, buffers, 0, 4, RANKS) != WEIR_ERROR_INVALID_ARGUMENT ||
+      weir_mpi_nccl_broadcast(nccl, buffers, 0, 0, 0) != WEIR_ERROR_INVALID_ARGUMENT)
     abort();
   share_ok(weir_mpi_finish(run->mpi));
   share_ok(weir_mpi_nccl_release(nccl));
@@ -214,8 +215,8 @@ static void miss_an_input(rank_run *run) {
   share_ok(weir_mpi_nccl_release(nccl));
 }
 
-// What one rank should bring to a second collective was to come of the first one, which fails; the other rank has all it
-// needs.
+// What one rank should bring to a second collective was to come of the first one, which fails. The other rank has all
+// that it needs.
 static void follow_what_fails(rank_run *run) {
   weir_mpi_nccl *nccl;
   weir_buffer *buffers[RANKS + 1];

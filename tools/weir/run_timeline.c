@@ -57,14 +57,17 @@ bool weir__run_timeline_prepare(const char *command, const char *timeline, uint6
   return set;
 }
 
+static bool was_written(const char *command, const char *path) {
+  bool written = access(path, R_OK) == 0;
+  if (!written) weir__cli_error(command, "%s was not written: does the program use Weir?", path);
+  return written;
+}
+
 // A rank that is alone: its timeline is the whole.
 static int finish_one(const char *command, const char *path, const char *timeline) {
   char message[512] = "";
   weir_status status = WEIR_OK;
-  if (strcmp(path, timeline) != 0)
-    status = weir__timeline_page(path, timeline, message, sizeof message);
-  else if (access(path, R_OK) != 0)
-    return weir__cli_error(command, "%s was not written: does the program use Weir?", path), WEIR__EXIT_FAILED;
+  if (strcmp(path, timeline) != 0) status = weir__timeline_page(path, timeline, message, sizeof message);
   if (status != WEIR_OK) weir__cli_error(command, "%s", message);
   return weir__cli_exit_code(status);
 }
@@ -73,7 +76,7 @@ int weir__run_timeline_join(const char *command, const char *timeline, uint64_t 
   char **paths = calloc(ranks, sizeof *paths);
   bool complete = paths != NULL;
   for (uint64_t rank = 0; rank < ranks && complete; rank++)
-    complete = (paths[rank] = rank_path(command, timeline, ranks, rank)) != NULL;
+    complete = (paths[rank] = rank_path(command, timeline, ranks, rank)) != NULL && was_written(command, paths[rank]);
   int exit_code = WEIR__EXIT_FAILED;
   if (complete)
     exit_code = ranks == 1 ? finish_one(command, paths[0], timeline)
