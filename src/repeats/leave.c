@@ -163,8 +163,10 @@ void weir__host_settle(weir__host *host, uint64_t seen) {
   if (launch_shorter(context)) return;
   weir__kept_error kept;
   weir__error_keep(&kept);
+  self->settling = true; // the lock may be released here, too
   while (self->entered < self->count && weir__window_has_room(&host->window) && enter_now(context)) {
   }
+  self->settling = false;
   weir__error_put_back(&kept);
   if (self->entered == self->count) give_up(context);
 }
