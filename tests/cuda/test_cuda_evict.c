@@ -69,7 +69,8 @@ static void more_than_the_card(share *s) {
   enum { LARGE = 12 << 18 };
   uint32_t fewer = part_divisor() > 2 ? 1 : 0; // sanitizers watch each byte
   go_round(s, 8, 3 - fewer, LARGE);
-  assert_true(statistics_of(s).evictions > 8);
+  // Of eight that are written on one card, five fit. In later rounds another card may take some.
+  assert_true(statistics_of(s).evictions > (fewer > 0 ? 2 : 8));
   go_round(s, 12, 2, COUNT);
   go_round(s, 8, 2 - fewer, LARGE / 2);
 }
