@@ -1,134 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The way of a collective into the window: checked, its ready tasks, its parts, and go.
+// The life of a collective: it is numbered, its tasks are submitted, it goes when all are ready, and ends with its last task.
 #include <stdio.h>
 
 #include "base/allocate.h"
 #include "base/error.h"
 #include "engine/external.h"
-#include "engine/room.h"
-#include "engine/submit.h"
-#include "nccl/nccl.h"
-
-// Of the window, for each device: its contents are brought there, the ready task and the part, each with a copy back to
-// wrapped memory.
-enum { READY_SLOTS = 3, PART_SLOTS = 2, TOKEN_USED = 8 };
+#include "nccl/request.h"
 
 typedef unsigned long long ull;
-
-// What the caller asks for.
-typedef struct request {
-  weir__nccl_kind kind;
-  weir_buffer *const *buffers;
-  uint64_t offset, bytes;
-  weir_reduce_operation operation;
-  weir_reduce_type type;
-  uint32_t root;
-} request;
-
-const char *weir__nccl_name(weir__nccl_kind kind) {
-  static const char *const NAMES[] = {"all-reduce", "reduce", "broadcast"};
-  return NAMES[kind];
-}
-
-// ---------------------------------------------------------------------------------------------------------------
-// Checks
-
-static weir_status find_type(const request *asked, int *out_type, uint64_t *out_bytes) {
-  static const struct {
-    int type;
-    uint32_t bytes;
-  } TYPES[] = {[WEIR_REDUCE_F32] = {WEIR__NCCL_FLOAT32, 4}, [WEIR_REDUCE_F64] = {WEIR__NCCL_FLOAT64, 8},
-               [WEIR_REDUCE_I32] = {WEIR__NCCL_INT32, 4},   [WEIR_REDUCE_U32] = {WEIR__NCCL_UINT32, 4},
-               [WEIR_REDUCE_I64] = {WEIR__NCCL_INT64, 8},   [WEIR_REDUCE_U64] = {WEIR__NCCL_UINT64, 8}};
-  *out_type = WEIR__NCCL_INT8;
-  *out_bytes = 1;
-  if (asked->kind == WEIR__NCCL_BROADCAST) return WEIR_OK;
-  if ((uint32_t)asked->type >= sizeof TYPES / sizeof TYPES[0])
-    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "%s: element type %d is not known", weir__nccl_name(asked->kind),
-                       (int)asked->type);
-  *out_type = TYPES[asked->type].type;
-  *out_bytes = TYPES[asked->type].bytes;
-  return WEIR_OK;
-}
-
-static weir_status find_operation(const request *asked, int *out_operation) {
-  static const int OPERATIONS[] = {[WEIR_REDUCE_SUM] = WEIR__NCCL_SUM,
-                                   [WEIR_REDUCE_PRODUCT] = WEIR__NCCL_PRODUCT,
-                                   [WEIR_REDUCE_MIN] = WEIR__NCCL_MIN,
-                                   [WEIR_REDUCE_MAX] = WEIR__NCCL_MAX};
-  *out_operation = WEIR__NCCL_SUM;
-  if (asked->kind == WEIR__NCCL_BROADCAST) return WEIR_OK;
-  bool known = asked->operation > WEIR_REDUCE_KERNEL && asked->operation <= WEIR_REDUCE_MAX;
-  if (known) *out_operation = OPERATIONS[asked->operation];
-  return known ? WEIR_OK
-               : weir__error(WEIR_ERROR_INVALID_ARGUMENT,
-                             "%s: operation %d is none that NCCL has: SUM, PRODUCT, MIN or MAX",
-                             weir__nccl_name(asked->kind), (int)asked->operation);
-}
-
-static weir_status check_buffer(const weir_nccl *nccl, const request *asked, uint32_t index, const char *what) {
-  const weir_buffer *buffer = asked->buffers[index], *first = asked->buffers[0];
-  char name[96];
-  snprintf(name, sizeof name, "%s, buffer %u", what, index);
-  weir_status status = weir__object_check(buffer, WEIR__KIND_BUFFER, nccl->context, name);
-  if (status != WEIR_OK) return status;
-  if (buffer->image) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "%s is an image", name);
-  for (uint32_t i = 0; i < index; i++) {
-    if (asked->buffers[i] == buffer)
-      return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "%s (%llu '%s') is also buffer %u: each device needs its own",
-                         name, (ull)buffer->id, buffer->label, i);
-  }
-  if (asked->bytes == WEIR_WHOLE && buffer->bytes != first->bytes)
-    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "%s (%llu '%s') has %llu bytes, and buffer 0 has %llu", name,
-                       (ull)buffer->id, buffer->label, (ull)buffer->bytes, (ull)first->bytes);
-  if (asked->offset >= buffer->bytes)
-    return weir__error(WEIR_ERROR_OUT_OF_RANGE, "%s (%llu '%s') has no byte %llu: it has %llu bytes", name,
-                       (ull)buffer->id, buffer->label, (ull)asked->offset, (ull)buffer->bytes);
-  if (asked->bytes == WEIR_WHOLE || asked->bytes <= buffer->bytes - asked->offset) return WEIR_OK;
-  return weir__error(WEIR_ERROR_OUT_OF_RANGE, "%s (%llu '%s'): %llu bytes from byte %llu on leave its %llu bytes", name,
-                     (ull)buffer->id, buffer->label, (ull)asked->bytes, (ull)asked->offset, (ull)buffer->bytes);
-}
-
-static weir_status check_buffers(const weir_nccl *nccl, request *asked, uint64_t element_bytes) {
-  const char *what = weir__nccl_name(asked->kind);
-  weir_status status = WEIR_OK;
-  if (asked->buffers == NULL) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "%s: the buffers are NULL", what);
-  if (asked->bytes == 0) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "%s: no bytes", what);
-  for (uint32_t i = 0; i < nccl->count && status == WEIR_OK; i++) status = check_buffer(nccl, asked, i, what);
-  if (status != WEIR_OK) return status;
-  if (asked->bytes == WEIR_WHOLE) asked->bytes = asked->buffers[0]->bytes - asked->offset;
-  if (asked->bytes % element_bytes == 0 && asked->offset % element_bytes == 0) return WEIR_OK;
-  return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "%s: %llu bytes from byte %llu on are no elements of %llu bytes",
-                     what, (ull)asked->bytes, (ull)asked->offset, (ull)element_bytes);
-}
-
-// Makes the range's length known, and the collective.
-static weir_status check(weir_nccl *nccl, request *asked, weir__collective **out_collective) {
-  const char *what = weir__nccl_name(asked->kind);
-  uint64_t element_bytes = 1;
-  int type, operation;
-  if (nccl == NULL) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "%s: the communicator is NULL", what);
-  if (weir__this_thread.in_task) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "%s: %s", what, weir__thread_place());
-  weir_status status = find_type(asked, &type, &element_bytes);
-  if (status == WEIR_OK) status = find_operation(asked, &operation);
-  if (status == WEIR_OK && asked->root >= nccl->total)
-    status =
-        weir__error(WEIR_ERROR_INVALID_ARGUMENT, "%s: there is no device %u among %u", what, asked->root, nccl->count);
-  if (status == WEIR_OK) status = check_buffers(nccl, asked, element_bytes);
-  if (status != WEIR_OK) return status;
-  weir__collective *made = weir__allocate_zeroed(sizeof *made + nccl->count * sizeof made->parts[0]);
-  if (made == NULL) return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "%s: no memory", what);
-  made->nccl = nccl;
-  made->kind = asked->kind;
-  made->type = type;
-  made->operation = operation;
-  made->root = asked->root;
-  made->count = asked->bytes / element_bytes;
-  for (uint32_t i = 0; i < nccl->count; i++) made->parts[i] = (weir__nccl_part){.collective = made, .member = i};
-  *out_collective = made;
-  return WEIR_OK;
-}
 
 // ---------------------------------------------------------------------------------------------------------------
 // Its tasks as they end. The context's lock is held.
@@ -170,7 +50,7 @@ static void tell(void *user, weir_status status) {
   weir__context_unlock(context);
 }
 
-static void ready_done(void *user, weir_status status) {
+void weir__nccl_ready_done(void *user, weir_status status) {
   weir__nccl_part *part = user;
   weir__collective *collective = part->collective;
   char text[WEIR__MESSAGE_BYTES];
@@ -185,7 +65,7 @@ static void ready_done(void *user, weir_status status) {
   leave(collective);
 }
 
-static void part_done(void *user, weir_status status) {
+void weir__nccl_part_done(void *user, weir_status status) {
   weir__nccl_part *part = user;
   char text[WEIR__MESSAGE_BYTES];
   if (status != WEIR_OK) {
@@ -197,176 +77,7 @@ static void part_done(void *user, weir_status status) {
 }
 
 // ---------------------------------------------------------------------------------------------------------------
-// Submission. The order's lock and the context's are held.
-
-static weir_mode mode_of(const weir_nccl *nccl, const request *asked, uint32_t member) {
-  bool is_root = nccl->first + member == asked->root;
-  if (asked->kind == WEIR__NCCL_ALL_REDUCE) return WEIR_READ_WRITE;
-  if (asked->kind == WEIR__NCCL_REDUCE) return is_root ? WEIR_READ_WRITE : WEIR_READ;
-  return is_root ? WEIR_READ : WEIR_WRITE;
-}
-
-static weir_arg arg_of(const request *asked, uint32_t member, weir_mode mode) {
-  return (weir_arg){.mode = mode, .buffer = asked->buffers[member], .offset = asked->offset, .bytes = asked->bytes};
-}
-
-static weir_status await_room(weir_context *context, const weir_task *task, uint32_t slots) {
-  const weir__submission submission = {.task = task};
-  weir_status status = WEIR_OK;
-  weir__admit_result result = WEIR__RETRY;
-  while (result == WEIR__RETRY) result = weir__await_room(context, &submission, slots, &status);
-  return result == WEIR__ADMITTED ? WEIR_OK : status;
-}
-
-// No task of another thread may enter between the first ready task and the last part: a part would wait for it, and
-// that no ready task has waited for it. So the window is closed to others from the first one to the last one.
-static weir_status close_window(weir__collective *collective, const request *asked) {
-  weir_context *context = collective->nccl->context;
-  uint32_t slots = collective->nccl->count * (READY_SLOTS + PART_SLOTS) + 1; // the last one: there is one at all times
-  weir_status status = await_room(context, &(weir_task){.label = weir__nccl_name(asked->kind)}, slots);
-  if (status != WEIR_OK) return status;
-  collective->reserved = slots;
-  context->host.window.reserved += slots;
-  context->host.window.closed = true;
-  return WEIR_OK;
-}
-
-static void give_slots(weir__collective *collective, uint32_t slots) {
-  collective->reserved -= slots;
-  collective->nccl->context->host.window.reserved -= slots;
-}
-
-static void open_window(weir__collective *collective) {
-  give_slots(collective, collective->reserved);
-  collective->nccl->context->host.window.closed = false;
-}
-
-// Whether the last part on its device is all that a part has to wait for.
-static bool follows_part(const weir_nccl *nccl, const request *asked, uint32_t member) {
-  const weir__nccl_last *last = &nccl->order->last[nccl->members[member].device->index];
-  const weir_buffer *buffer = asked->buffers[member];
-  return mode_of(nccl, asked, member) != WEIR_WRITE && last->buffer == buffer && last->id == buffer->id &&
-         buffer->last_use == last->task && asked->offset >= last->lo && asked->offset + asked->bytes <= last->hi;
-}
-
-// Whether all parts have to wait for parts of one earlier collective only, which start together or not at all: see
-// nccl.h. They need not be ready. What other processes' parts wait for is not known here.
-static bool follows_collective(const weir_nccl *nccl, const request *asked) {
-  const weir__nccl_last *last = nccl->order->last;
-  uint32_t first = nccl->members[0].device->index;
-  if (nccl->over.ready != NULL) return false;
-  for (uint32_t i = 0; i < nccl->count; i++) {
-    if (last[nccl->members[i].device->index].number != last[first].number || !follows_part(nccl, asked, i))
-      return false;
-  }
-  return true;
-}
-
-static void note_part(weir_nccl *nccl, const request *asked, uint32_t member, weir__id task) {
-  weir__nccl_order *order = nccl->order;
-  const weir_buffer *buffer = asked->buffers[member];
-  bool updates = mode_of(nccl, asked, member) != WEIR_READ;
-  order->last[nccl->members[member].device->index] = (weir__nccl_last){.number = order->numbered,
-                                                                       .buffer = updates ? buffer : NULL,
-                                                                       .id = buffer->id,
-                                                                       .lo = asked->offset,
-                                                                       .hi = asked->offset + asked->bytes,
-                                                                       .task = task};
-}
-
-static weir_status submit_ready(weir__collective *collective, const request *asked, uint32_t member) {
-  weir_nccl *nccl = collective->nccl;
-  weir__nccl_part *part = &collective->parts[member];
-  const weir_arg arg = arg_of(asked, member, mode_of(nccl, asked, member));
-  const weir_task task = {.kernel = nccl->ready,
-                          .device = nccl->members[member].device,
-                          .user = part,
-                          .args = &arg,
-                          .arg_count = 1,
-                          .label = weir__nccl_name(asked->kind),
-                          .tag = nccl->numbered};
-  const weir__completion_target target = {.done = ready_done, .user = part, .at_once = true};
-  const weir__submission submission = {
-      .task = &task, .target = &target, .origin = weir__origin_of(nccl->context), .reserved = collective->reserved};
-  collective->awaited++;
-  collective->left++;
-  weir_status status = weir__submit(nccl->context, &submission, &part->ready);
-  give_slots(collective, READY_SLOTS);
-  if (status == WEIR_OK) return WEIR_OK;
-  collective->awaited--;
-  collective->left--;
-  return status;
-}
-
-// A part updates what its ready task has overwritten in name.
-static weir_status submit_part(weir__collective *collective, const request *asked, uint32_t member,
-                               weir_event **out_event) {
-  weir_nccl *nccl = collective->nccl;
-  weir__nccl_part *part = &collective->parts[member];
-  weir_device *device = nccl->members[member].device;
-  weir_mode mode = mode_of(nccl, asked, member);
-  const weir_arg args[] = {arg_of(asked, member, mode == WEIR_WRITE ? WEIR_READ_WRITE : mode),
-                           weir_writes_range(nccl->order->tokens[device->index], 0, TOKEN_USED)};
-  weir_event *after = collective->go->event;
-  const weir_task task = {.kernel = nccl->part,
-                          .device = device,
-                          .user = part,
-                          .args = args,
-                          .arg_count = 2,
-                          .after = &after,
-                          .after_count = 1,
-                          .label = weir__nccl_name(asked->kind),
-                          .tag = nccl->numbered};
-  const weir__completion_target target = {.done = part_done, .user = part, .at_once = true, .reported = true};
-  const weir__submission submission = {
-      .task = &task, .target = &target, .origin = weir__origin_of(nccl->context), .reserved = collective->reserved};
-  collective->left++;
-  weir_status status = weir__submit(nccl->context, &submission, out_event);
-  give_slots(collective, PART_SLOTS);
-  if (status != WEIR_OK) {
-    collective->left--;
-    return status;
-  }
-  part->task = (*out_event)->task;
-  note_part(nccl, asked, member, part->task);
-  return WEIR_OK;
-}
-
-static weir_status submit_parts(weir__collective *collective, const request *asked, uint32_t ready_count,
-                                weir_event **out_events) {
-  weir_status first = WEIR_OK;
-  for (uint32_t i = 0; i < ready_count; i++) {
-    weir_event *event = NULL;
-    weir_status status = submit_part(collective, asked, i, &event);
-    if (event != NULL && out_events != NULL)
-      out_events[i] = event;
-    else if (event != NULL)
-      weir__event_drop(event);
-    if (status == WEIR_OK) continue;
-    weir__nccl_fail(collective, status, weir_last_error());
-    collective->parts[i].missing = true;
-    if (first == WEIR_OK) first = status;
-  }
-  return first;
-}
-
-static weir_status submit_all(weir__collective *collective, const request *asked, weir_event **out_events) {
-  weir_nccl *nccl = collective->nccl;
-  uint32_t ready = 0;
-  weir_status status = close_window(collective, asked);
-  if (status != WEIR_OK) weir__nccl_fail(collective, status, weir_last_error());
-  if (status != WEIR_OK) return status;
-  bool follows = follows_collective(nccl, asked);
-  nccl->order->numbered++;
-  while (ready < nccl->count && status == WEIR_OK) {
-    if (!follows) status = submit_ready(collective, asked, ready);
-    ready += status == WEIR_OK;
-  }
-  if (status != WEIR_OK) weir__nccl_fail(collective, status, weir_last_error());
-  weir_status parts = submit_parts(collective, asked, ready, out_events);
-  open_window(collective);
-  return status == WEIR_OK ? parts : status;
-}
+// Go, and the calls
 
 static weir__collective *find_waiting(weir_nccl *nccl, uint64_t number) {
   pthread_mutex_lock(&nccl->lock);
@@ -421,7 +132,8 @@ static bool make_events(weir__collective *collective, const char *name) {
   return false;
 }
 
-static weir_status submit_locked(weir__collective *collective, const request *asked, weir_event **out_events) {
+static weir_status submit_locked(weir__collective *collective, const weir__nccl_request *asked,
+                                 weir_event **out_events) {
   weir_nccl *nccl = collective->nccl;
   weir_context *context = nccl->context;
   char name[64];
@@ -435,7 +147,7 @@ static weir_status submit_locked(weir__collective *collective, const request *as
   collective->awaited = 1;
   collective->left = nccl->over.ready != NULL ? 3 : 1; // go is given later, and `tell` is called
   weir__nccl_enter(collective);
-  weir_status status = submit_all(collective, asked, out_events);
+  weir_status status = weir__nccl_submit_tasks(collective, asked, out_events);
   nccl->last = context->host.window.next;
   arrive(collective);
   leave(collective);
@@ -450,10 +162,10 @@ static weir_status make_tokens(weir_nccl *nccl) {
   return WEIR_OK;
 }
 
-static weir_status submit(weir_nccl *nccl, request *asked, weir_event **out_events) {
+static weir_status submit(weir_nccl *nccl, weir__nccl_request *asked, weir_event **out_events) {
   for (uint32_t i = 0; nccl != NULL && out_events != NULL && i < nccl->count; i++) out_events[i] = NULL;
   weir__collective *collective = NULL;
-  weir_status status = check(nccl, asked, &collective);
+  weir_status status = weir__nccl_check(nccl, asked, &collective);
   if (status != WEIR_OK) return status;
   pthread_mutex_lock(&nccl->order->lock);
   status = is_aborted(nccl, weir__nccl_name(asked->kind)) ? WEIR_ERROR_UNAVAILABLE : make_tokens(nccl);
@@ -471,30 +183,31 @@ static weir_status submit(weir_nccl *nccl, request *asked, weir_event **out_even
 
 weir_status weir_nccl_all_reduce(weir_nccl *nccl, weir_buffer *const *buffers, uint64_t offset, uint64_t bytes,
                                  weir_reduce_operation operation, weir_reduce_type type, weir_event **out_events) {
-  request asked = {.kind = WEIR__NCCL_ALL_REDUCE,
-                   .buffers = buffers,
-                   .offset = offset,
-                   .bytes = bytes,
-                   .operation = operation,
-                   .type = type};
+  weir__nccl_request asked = {.kind = WEIR__NCCL_ALL_REDUCE,
+                              .buffers = buffers,
+                              .offset = offset,
+                              .bytes = bytes,
+                              .operation = operation,
+                              .type = type};
   return submit(nccl, &asked, out_events);
 }
 
 weir_status weir_nccl_reduce(weir_nccl *nccl, weir_buffer *const *buffers, uint64_t offset, uint64_t bytes,
                              weir_reduce_operation operation, weir_reduce_type type, uint32_t root,
                              weir_event **out_events) {
-  request asked = {.kind = WEIR__NCCL_REDUCE,
-                   .buffers = buffers,
-                   .offset = offset,
-                   .bytes = bytes,
-                   .operation = operation,
-                   .type = type,
-                   .root = root};
+  weir__nccl_request asked = {.kind = WEIR__NCCL_REDUCE,
+                              .buffers = buffers,
+                              .offset = offset,
+                              .bytes = bytes,
+                              .operation = operation,
+                              .type = type,
+                              .root = root};
   return submit(nccl, &asked, out_events);
 }
 
 weir_status weir_nccl_broadcast(weir_nccl *nccl, weir_buffer *const *buffers, uint64_t offset, uint64_t bytes,
                                 uint32_t root, weir_event **out_events) {
-  request asked = {.kind = WEIR__NCCL_BROADCAST, .buffers = buffers, .offset = offset, .bytes = bytes, .root = root};
+  weir__nccl_request asked = {
+      .kind = WEIR__NCCL_BROADCAST, .buffers = buffers, .offset = offset, .bytes = bytes, .root = root};
   return submit(nccl, &asked, out_events);
 }
