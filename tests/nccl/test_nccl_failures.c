@@ -10,7 +10,7 @@
 #include "nccl_case.h"
 #include "weir/external.h"
 
-enum { COUNT = 16, BYTES = COUNT * 4 };
+enum { COUNT = 16, BYTES = COUNT * 4, CONTEXTS = 50 };
 
 static weir_status sum(weir_nccl *nccl, weir_buffer *const *buffers, weir_event **events) {
   return weir_nccl_all_reduce(nccl, buffers, 0, WEIR_WHOLE, WEIR_REDUCE_SUM, WEIR_REDUCE_U32, events);
@@ -122,10 +122,12 @@ static void be_cancelled(share *s) {
   share_ok(weir_nccl_release(nccl));
 }
 
-// A collective of which not all tasks can be submitted: each buffer is as it was, or poisoned.
+// A collective of which not all tasks can be submitted: each buffer is as it was, or poisoned. Whether a task is met depends on
+// what other threads allocate meanwhile.
+static uint32_t tasks_without_memory;
+
 static void run_out_of_memory(share *s) {
   weir_nccl *nccl = nccl_make(s);
-  uint32_t failed = 0;
   for (uint64_t n = 1; n < 30; n++) {
     weir_event *events[2];
     weir_buffer *buffers[2];
@@ -138,7 +140,7 @@ static void run_out_of_memory(share *s) {
     for (int i = 0; i < 2; i++) {
       if (status == WEIR_OK) share_await(events[i]);
       if (status == WEIR_OK || events[i] == NULL) continue;
-      failed++;
+      tasks_without_memory++;
       expect_failure(events[i], WEIR_ERROR_OUT_OF_MEMORY, "no memory");
     }
     uint32_t numbers[COUNT];
@@ -149,7 +151,6 @@ static void run_out_of_memory(share *s) {
     for (int i = 0; i < 2; i++) share_ok(weir_buffer_release(buffers[i]));
   }
   weir_finish(s->context);
-  assert_true(failed > 0);
   works_again(s, nccl);
   share_ok(weir_nccl_release(nccl));
 }
@@ -161,7 +162,8 @@ static void test_before_the_card(void **state) {
   nccl_run(NULL, miss_the_root);
   nccl_run(NULL, follow_what_fails);
   nccl_run(NULL, be_cancelled);
-  nccl_run(NULL, run_out_of_memory);
+  for (int i = 0; i < CONTEXTS && tasks_without_memory == 0; i++) nccl_run(NULL, run_out_of_memory);
+  assert_true(tasks_without_memory > 0);
 }
 
 // ---------------------------------------------------------------------------------------------------------------
