@@ -55,19 +55,17 @@ static bool give_up(weir_context *context, weir_buffer *buffer, uint32_t space) 
   return true;
 }
 
-weir__eviction weir__evict(weir_context *context, const weir__submission *submission, uint32_t space, uint64_t bytes,
-                           bool waits) {
+bool weir__evict(weir_context *context, const weir__submission *submission, uint32_t space, uint64_t bytes,
+                 bool waits) {
   weir__victims victims;
-  if (context->memory.devices[space]->lost || !weir__validity_reserve(&context->memory.validities, 1))
-    return WEIR__EVICTION_NONE;
+  if (context->memory.devices[space]->lost || !weir__validity_reserve(&context->memory.validities, 1)) return false;
   weir__victims_find(context, space, &victims);
   uint64_t held = context->memory.pools[space].bytes, freed = 0, leaving = victims.leaving;
   uint64_t enough = bytes + held / MORE_PART, ahead = bytes + held / AHEAD_PART;
-  bool busy = waits && victims.busy > held / BUSY_PART, kept = false;
-  for (uint32_t i = 0; i < victims.count && !kept; i++) {
+  bool busy = waits && victims.busy > held / BUSY_PART;
+  for (uint32_t i = 0; i < victims.count; i++) {
     weir_buffer *buffer = victims.list[i].buffer;
-    kept = busy && (double)victims.list[i].away < victims.busy_away;
-    if (kept) break;
+    if (busy && (double)victims.list[i].away < victims.busy_away) break; // it had better stay
     if (!weir__is_needed(buffer, space, victims.lost)) {
       if (freed < enough && give_up(context, buffer, space)) freed += buffer->bytes;
     } else if (freed + leaving < ahead && copy_home(context, submission, buffer)) {
@@ -75,7 +73,7 @@ weir__eviction weir__evict(weir_context *context, const weir__submission *submis
       context->host.statistics.evictions++;
     }
   }
-  return freed > 0 ? WEIR__EVICTED : kept ? WEIR__EVICTION_KEPT : WEIR__EVICTION_NONE;
+  return freed > 0;
 }
 
 typedef struct copies {

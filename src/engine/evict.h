@@ -16,15 +16,10 @@
 
 #include "engine/submission.h"
 
-typedef enum weir__eviction {
-  WEIR__EVICTED,       // storage came free: it may be enough
-  WEIR__EVICTION_KEPT, // there is something idle that had better stay, since what tasks in flight use is better to lose
-  WEIR__EVICTION_NONE, // there is nothing to take for now, or copies to the host are in flight, behind which it will be
-} weir__eviction;
-
-// Makes room for `bytes` bytes in the memory of a device. Does not wait. `waits`: KEPT is of use to the caller. The lock is held.
-weir__eviction weir__evict(weir_context *context, const weir__submission *submission, uint32_t space, uint64_t bytes,
-                           bool waits);
+// Makes room for `bytes` bytes in the memory of a device. Does not wait. `waits`: the caller can wait for tasks in flight, so that
+// what is idle may stay. True: storage came free, and may be enough. False: nothing is to be taken, or it had better stay, or copies
+// to the host are in flight, behind which it will be. The lock is held.
+bool weir__evict(weir_context *context, const weir__submission *submission, uint32_t space, uint64_t bytes, bool waits);
 
 // Gives up all replicas in a space whose contents are elsewhere, too, or undefined, and what idle graphs hold on the host. False:
 // there were none. The lock is held.

@@ -64,8 +64,7 @@ static weir__admit_result await_storage(weir_context *context, const weir__submi
   }
   // Idle buffers may stay for what tasks in flight use, as long as these get done.
   bool waits = !weir__must_not_wait(submission) && !oldest_stays(context);
-  if (submission->aside == NULL && space != WEIR__HOST_SPACE &&
-      weir__evict(context, submission, space, bytes, waits) == WEIR__EVICTED)
+  if (submission->aside == NULL && space != WEIR__HOST_SPACE && weir__evict(context, submission, space, bytes, waits))
     return WEIR__RETRY;
   // The task that the checker runs is in flight itself.
   if (!weir__window_empty(&context->host.window) && submission->aside == NULL) {
