@@ -34,8 +34,8 @@ weir_status weir__nvrtc_compile(const char *kernel, const char *source, const ch
 weir_status weir__nvrtc_find(const char *kernel, const char *source, const char *options, int capability,
                              void **out_image, size_t *out_bytes);
 
-// As weir__nvrtc_compile, and the PTX of a cubin, which says what the code does; it is kept in the cache, too. NULL: the image is PTX itself,
-// or NVRTC has none for these options. The caller frees it with weir__free.
+// As weir__nvrtc_compile, and the PTX of a cubin, which says what the code does; it is kept in the cache, too. NULL: the
+// image is PTX itself, or NVRTC has none for these options. The caller frees it with weir__free.
 weir_status weir__nvrtc_compile_with_ptx(const char *kernel, const char *source, const char *options, int capability,
                                          void **out_image, size_t *out_bytes, char **out_ptx, size_t *out_ptx_bytes);
 

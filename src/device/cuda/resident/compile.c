@@ -127,12 +127,13 @@ static weir_status compile_image(const input *in, weir__resident_image *image) {
   return status;
 }
 
-static weir_status get_base(weir__cuda_device *device, const char *kernel, bool cached_only,
-                            weir__resident_image **out_image);
+static input base_input(const char *kernel, bool cached_only) {
+  return (input){
+      .kernel = kernel, .source = weir__resident_source, .options = "", .only = "", .cached_only = cached_only};
+}
 
 // Compiles an input into an image, unless there is one, and returns it retained.
-static weir_status get_image(weir__cuda_device *device, const input *in, bool is_base,
-                             weir__resident_image **out_image) {
+static weir_status get_image(weir__cuda_device *device, const input *in, weir__resident_image **out_image) {
   weir__hash id = id_of(in);
   *out_image = search_image(id, device->capability);
   if (*out_image != NULL) return WEIR_OK;
@@ -140,7 +141,8 @@ static weir_status get_image(weir__cuda_device *device, const input *in, bool is
   if (image == NULL) return no_memory(in->kernel);
   image->id = id;
   image->capability = device->capability;
-  weir_status status = is_base ? WEIR_OK : get_base(device, in->kernel, in->cached_only, &image->base);
+  const input base = base_input(in->kernel, in->cached_only);
+  weir_status status = in->source == base.source ? WEIR_OK : get_image(device, &base, &image->base);
   if (status == WEIR_OK) status = compile_image(in, image);
   if (status == WEIR_OK) {
     *out_image = share_image(image);
@@ -151,15 +153,9 @@ static weir_status get_image(weir__cuda_device *device, const input *in, bool is
   return status;
 }
 
-static weir_status get_base(weir__cuda_device *device, const char *kernel, bool cached_only,
-                            weir__resident_image **out_image) {
-  const input in = {
-      .kernel = kernel, .source = weir__resident_source, .options = "", .only = "", .cached_only = cached_only};
-  return get_image(device, &in, true, out_image);
-}
-
 weir_status weir__resident_base(weir__cuda_device *device, const char *kernel, weir__resident_image **out_image) {
-  return get_base(device, kernel, false, out_image);
+  const input base = base_input(kernel, false);
+  return get_image(device, &base, out_image);
 }
 
 // Why something does not fit. Returns false.
@@ -285,11 +281,11 @@ static weir_status finish(const input *in, const char *function, uint32_t thread
 // The image that a function is in: that of the whole source, or one of its own.
 static weir_status choose_image(weir__cuda_device *device, input *in, const char *function,
                                 weir__resident_image **out_image) {
-  weir_status status = get_image(device, in, false, out_image);
+  weir_status status = get_image(device, in, out_image);
   if (status != WEIR_OK || (*out_image)->shared_bytes <= LARGE_SHARED) return status;
   weir__resident_image_release(*out_image);
   in->only = function;
-  return get_image(device, in, false, out_image);
+  return get_image(device, in, out_image);
 }
 
 weir_status weir__resident_compile(weir__cuda_device *device, const char *kernel, const weir_cuda_code *code,
