@@ -61,10 +61,8 @@ int main(int argc, char **argv) {
   weir_context *context;
   weir_mpi *mpi;
   MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &threads);
-  // Ranks of one machine: argument 1 is the card, or each takes the first that CUDA_VISIBLE_DEVICES leaves it.
-  char devices[64];
-  snprintf(devices, sizeof devices, "cpu:1,cuda:%s", argc > 1 ? argv[1] : "0");
-  weir_status status = weir_context_create(&(weir_context_options){.devices = devices}, &context);
+  // Each rank of a machine takes another card.
+  weir_status status = weir_context_create(&(weir_context_options){.devices = "cpu:1,cuda"}, &context);
   if (status == WEIR_ERROR_UNAVAILABLE) status = weir_context_create(NULL, &context);
   check(status);
   check(weir_mpi_create(context, NULL, &mpi));

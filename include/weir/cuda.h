@@ -2,9 +2,11 @@
 //
 // Weir on CUDA: kernels as CUDA C++, PTX or binaries, and sharing of memory and streams with other CUDA code.
 //
-// A context has the CUDA devices that its list of devices names: "cuda" or "cuda:0", "cuda:1". Weir uses the primary
-// context of each device, as the CUDA runtime does, so a program may use both. The driver and NVRTC are loaded at run
-// time; neither building nor linking needs anything of CUDA. `weir info` says what a machine lacks.
+// A context has the CUDA devices that its list of devices names: "cuda:0", "cuda:1"; "cuda" is the first one, or, in a
+// process that a launcher of MPI or Slurm started, the card of its number among those on its host (modulo the cards).
+// Weir uses the primary context of each device, as the CUDA runtime does, so a program may use both. The driver and
+// NVRTC are loaded at run time; neither building nor linking needs anything of CUDA. `weir info` says what a machine
+// lacks.
 //
 // CUDA objects are passed as the driver's types: a CUstream (or cudaStream_t) and a CUfunction as void *, a CUdeviceptr
 // as uint64_t.

@@ -67,6 +67,12 @@ static const char opencl_source[] =
     "  perform(d, args);\n"
     "}\n";
 
+// In front of the same source it is CUDA C++.
+static const char cuda_words[] =
+    "typedef unsigned char uchar;\ntypedef unsigned int uint;\ntypedef unsigned long ulong;\n"
+    "#define global\n#define kernel extern \"C\" __global__\n";
+static char cuda_source[sizeof cuda_words + sizeof opencl_source];
+
 // Of the stub driver; NULL where it is not there.
 typedef struct stub_driver {
   void (*register_function)(const char *name, stub_function function);
@@ -95,6 +101,7 @@ static void perform_on_stub(const stub_launch *launch) {
 
 // Before any rank is a thread of its own.
 __attribute__((constructor)) static void find_stub(void) {
+  snprintf(cuda_source, sizeof cuda_source, "%s%s", cuda_words, opencl_source);
   const char *path = getenv("WEIR_CUDA_DRIVER");
   void *library = path == NULL ? NULL : dlopen(path, RTLD_NOW);
   if (library == NULL) return;
@@ -118,17 +125,20 @@ static bool has_kind(const mpi_devices *devices, const char *kind) {
 
 static weir_status make_kernel(weir_context *context, const mpi_devices *devices, uint32_t args,
                                weir_kernel **out_kernel) {
-  char options[64], entry[16];
+  char options[64], cuda_options[96], entry[16];
   snprintf(options, sizeof options, "-DREAD=%d -DWRITE=%d", WEIR_READ, WEIR_WRITE);
+  snprintf(cuda_options, sizeof cuda_options, "-default-device %s", options);
   snprintf(entry, sizeof entry, "perform%u", args);
   const weir_opencl_code opencl = {.source = opencl_source, .options = options};
   const weir_opencl_launch in_opencl = {.entry = entry, .groups = {1, 1, 1}};
-  const weir_cuda_code cuda = {.image = "STUB\nperform1 1 64 8\nperform2 1 64 8 8\nperform3 1 64 8 8 8\n"};
+  const weir_cuda_code on_stub = {.image = "STUB\nperform1 1 64 8\nperform2 1 64 8 8\nperform3 1 64 8 8 8\n"};
+  const weir_cuda_code on_card = {.source = cuda_source, .options = cuda_options};
   const weir_cuda_launch in_cuda = {.function = entry, .block = {1, 1, 1}};
   weir_status status = weir_kernel_create(context, entry, out_kernel);
   if (status == WEIR_OK && has_kind(devices, "opencl"))
     status = weir_kernel_set_opencl(*out_kernel, &opencl, &in_opencl);
-  if (status == WEIR_OK && has_kind(devices, "cuda")) status = weir_kernel_set_cuda(*out_kernel, &cuda, &in_cuda, 1);
+  if (status == WEIR_OK && has_kind(devices, "cuda"))
+    status = weir_kernel_set_cuda(*out_kernel, stub.memory != NULL ? &on_stub : &on_card, &in_cuda, 1);
   return status;
 }
 

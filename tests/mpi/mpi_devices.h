@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a task of a random program over ranks does, on the CPU, an OpenCL device and a CUDA device, which is the stub
-// driver of tests/cuda/stub.
+// What a task of a random program over ranks does, on the CPU, an OpenCL device and a CUDA device, which is a card or the
+// stub driver of tests/cuda/stub.
 #ifndef WEIR_TESTS_MPI_DEVICES_H
 #define WEIR_TESTS_MPI_DEVICES_H
 

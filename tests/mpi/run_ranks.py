@@ -34,6 +34,12 @@ class Ranks(unittest.TestCase):
             code, output = run(ranks, "random", MIXED_PROGRAMS, MIXED)
             self.assertEqual(code, 0, output)
 
+    def test_random_cards(self):
+        """Each rank of a host takes a card of its own."""
+        for ranks in (2, 3):
+            code, output = LAUNCHER.run(ranks, PROGRAM, "cards", MIXED_PROGRAMS, WEIR_STUB_DEVICES=str(ranks))
+            self.assertEqual(code, 0, output)
+
     def test_random_serialized(self):
         """MPI takes no locks of its own: whoever calls it, one at a time does."""
         code, output = run(3, "serialized", PROGRAMS)

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A rank of MPI, started by mpirun (run_ranks.py): "random N [DEVICES;...]" runs random programs, on each rank with the next of
-// these devices; "large" sends more than 2 GiB at once; "stop" stops rank 1 with a signal in the middle, and "stuck" does
-// when it has begun to send a large message; "differ" submits another program there; "kill N" ends rank 1 by SIGKILL before its message N;
-// "serialized N" is "random N" with MPI_THREAD_SERIALIZED; "threads" initialises MPI without threads.
+// A rank of MPI, started by mpirun (run_ranks.py): "random N [DEVICES;...]" runs random programs, on each rank with the
+// next of these devices; "cards N" does with "cpu:1,cuda", where each rank gets another card; "large" sends more than
+// 2 GiB at once; "stop" stops rank 1 with a signal in the middle, and "stuck" does when it has begun to send a large
+// message; "differ" submits another program there; "kill N" ends rank 1 by SIGKILL before its message N; "serialized N"
+// is "random N" with MPI_THREAD_SERIALIZED; "threads" initialises MPI without threads.
 #include <mpi.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -144,6 +145,19 @@ static const char *devices_of(const char *list, int rank) {
   return chosen;
 }
 
+// Ranks of a host have different cards, though all of them asked for the same.
+static bool have_cards_of_their_own(const weir_context *context) {
+  int cards[MPI_RANKS], card = -1, rank, size;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  if (sscanf(weir_device_information(weir_context_device(context, 1))->name, "cuda:%d", &card) != 1) return false;
+  MPI_Allgather(&card, 1, MPI_INT, cards, 1, MPI_INT, MPI_COMM_WORLD);
+  for (int i = 0; i < size; i++) {
+    if (i != rank && cards[i] == card) return false;
+  }
+  return true;
+}
+
 static int run_random(weir_mpi *mpi, weir_context *context, uint64_t count, uint64_t seed) {
   for (uint64_t i = 0; i < count; i++) {
     const char *text = mpi_program_run(context, mpi, seed + i, (seed + i) % 2 == 1);
@@ -168,8 +182,12 @@ int main(int argc, char **argv) {
   weir_mpi *mpi;
   int rank;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  const weir_context_options options = {.devices = argc > 3 ? devices_of(argv[3], rank) : "cpu:1"};
+  bool cards = strcmp(argv[1], "cards") == 0;
+  const weir_context_options options = {.devices = cards      ? "cpu:1,cuda"
+                                                   : argc > 3 ? devices_of(argv[3], rank)
+                                                              : "cpu:1"};
   if (weir_context_create(&options, &context) != WEIR_OK) return fail("context", weir_last_error());
+  if (cards && !have_cards_of_their_own(context)) return fail("cards", "two ranks have the same one");
   bool stuck = strcmp(argv[1], "stuck") == 0, stops = stuck || strcmp(argv[1], "stop") == 0;
   const weir_mpi_options mpi_options = {.timeout_ns = stops ? UINT64_C(2000000000) : 0,
                                         .piece_bytes = stuck || strcmp(argv[1], "large") == 0 ? 0 : 256};
@@ -184,7 +202,7 @@ int main(int argc, char **argv) {
   if (strcmp(argv[1], "stuck") == 0) return run_stuck(mpi, context);
   if (strcmp(argv[1], "kill") == 0) return run_killed(mpi, context, strtoull(argv[2], NULL, 10));
   if (strcmp(argv[1], "large") == 0) return run_large(mpi, context);
-  if (strcmp(argv[1], "random") != 0 && !serialized) return run_faulty(mpi, context, argv[1]);
+  if (strcmp(argv[1], "random") != 0 && !cards && !serialized) return run_faulty(mpi, context, argv[1]);
   const char *seed = getenv("WEIR_TEST_SEED");
   return run_random(mpi, context, strtoull(argv[2], NULL, 10), seed == NULL ? 1 : strtoull(seed, NULL, 10));
 }

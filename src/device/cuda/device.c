@@ -8,6 +8,7 @@
 #include "base/allocate.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/launcher.h"
 #include "device/cpu/cpu.h"
 #include "device/cuda/check/source.h"
 #include "device/cuda/cuda_device.h"
@@ -220,7 +221,12 @@ static void enable_peers(weir__cuda_device *device) {
   }
 }
 
+// Without a number: the first card, or, on a host with several processes of one launcher, the next one for each of them.
 static weir_status find_ordinal(const weir__cuda_driver *driver, const char *argument, int *out_ordinal) {
+  if (argument[0] == '\0' && driver->device_count > 0) {
+    *out_ordinal = (int)(weir__local_rank() % (uint32_t)driver->device_count);
+    return WEIR_OK;
+  }
   char *end;
   unsigned long ordinal = strtoul(argument, &end, 10);
   if (*end != '\0' || argument[0] == '-')
