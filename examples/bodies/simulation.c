@@ -283,6 +283,7 @@ static void run_threads(simulation *self, int32_t threads) {
   pthread_t *handles = calloc((size_t)threads, sizeof *handles);
   bool good = parts && results && handles;
   for (int32_t i = 0; i < threads && good; i++) good = create_part(self, i, threads, &results[i], &parts[i]);
+  if (self->options->start) self->options->start(self->options->user);
   double start = time_now(self);
   good = good && run_parts(parts, handles, threads);
   self->result->seconds = time_now(self) - start;

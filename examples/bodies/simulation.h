@@ -23,6 +23,7 @@ typedef struct simulation_options {
   const char *timeline; // file to write, or NULL; with WEIR_CONTEXT_TRACE
   // Called with the first world's state before every step, in the state's order, and after the last; may be NULL.
   void (*look)(void *user, int32_t step, const world *at, const physics_body *bodies, const island_list *list);
+  void (*start)(void *user); // called when all is built, before the time of the steps begins; may be NULL
   void *user;
 } simulation_options;
 
