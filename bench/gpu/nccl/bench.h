@@ -51,7 +51,6 @@ enum { SPIN_BLOCKS = 8, SPIN_THREADS = 64 };
 typedef struct plain_cards {
   const weir__cuda_driver *driver;
   const weir__nccl_library *nccl;
-  int (*group_start)(void), (*group_end)(void);
   CUcontext context[CARDS];
   CUstream stream[CARDS];         // of collectives
   CUstream chains[CARDS][CHAINS]; // of other work

@@ -1,30 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "bench.h"
-
-void must_cuda(CUresult result, const char *what) {
-  if (result == CUDA_SUCCESS) return;
-  fprintf(stderr, "weir-gpu-nccl: %s: CUDA error %d\n", what, (int)result);
-  exit(1);
-}
-
-void must_nccl(int result, const char *what) {
-  if (result == WEIR__NCCL_SUCCESS) return;
-  fprintf(stderr, "weir-gpu-nccl: %s: NCCL error %d\n", what, result);
-  exit(1);
-}
-
-static int find_in_nccl(const char *name, int (**out_function)(void)) {
-  const char *file = getenv("WEIR_NCCL");
-  void *library = dlopen(file != NULL && file[0] != '\0' ? file : "libnccl.so.2", RTLD_NOW);
-  void *found = library != NULL ? dlsym(library, name) : NULL;
-  memcpy(out_function, &found, sizeof found);
-  return found != NULL ? WEIR__NCCL_SUCCESS : WEIR__NCCL_SYSTEM_ERROR;
-}
 
 static void open_card(plain_cards *plain, uint32_t i, int ordinal) {
   const weir__cuda_driver *driver = plain->driver;
@@ -51,8 +30,6 @@ void plain_open(const bench_options *options, uint64_t bytes, plain_cards *out_p
     fprintf(stderr, "weir-gpu-nccl: %s\n", reason);
     exit(EXIT_LACKS);
   }
-  must_nccl(find_in_nccl("ncclGroupStart", &out_plain->group_start), "ncclGroupStart");
-  must_nccl(find_in_nccl("ncclGroupEnd", &out_plain->group_end), "ncclGroupEnd");
   for (uint32_t i = 0; i < CARDS; i++) {
     ordinals[i] = atoi(options->devices[i] + strlen("cuda:"));
     open_card(out_plain, i, ordinals[i]);
@@ -70,14 +47,14 @@ void plain_close(plain_cards *plain) {
 }
 
 void plain_all_reduce(const plain_cards *plain, uint64_t offset, uint64_t bytes) {
-  must_nccl(plain->group_start(), "ncclGroupStart");
+  must_nccl(plain->nccl->ncclGroupStart(), "ncclGroupStart");
   for (uint32_t i = 0; i < CARDS; i++) {
     void *data = (void *)(uintptr_t)(plain->memory[i] + offset);
     must_nccl(plain->nccl->ncclAllReduce(data, data, bytes / 4, WEIR__NCCL_FLOAT32, WEIR__NCCL_SUM, plain->comms[i],
                                          plain->stream[i]),
               "ncclAllReduce");
   }
-  must_nccl(plain->group_end(), "ncclGroupEnd");
+  must_nccl(plain->nccl->ncclGroupEnd(), "ncclGroupEnd");
 }
 
 void plain_spin(const plain_cards *plain, uint32_t card, CUstream stream, uint64_t ns) {

@@ -14,16 +14,6 @@ static const uint64_t SPIN_NS = 50000, LAYER_NS = 200000, OVERLAP_BYTES = 16 << 
 
 typedef unsigned long long ull;
 
-static int compare(const void *a, const void *b) {
-  double x = *(const double *)a, y = *(const double *)b;
-  return (x > y) - (x < y);
-}
-
-spread spread_of(double *values, uint32_t count) {
-  qsort(values, count, sizeof values[0], compare);
-  return (spread){values[count / 2], values[0], values[count - 1]};
-}
-
 // ---------------------------------------------------------------------------------------------------------------
 // Sizes
 
