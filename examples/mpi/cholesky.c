@@ -1,143 +1,120 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tiled Cholesky factorisation over the ranks of an MPI job, in double precision, with OpenBLAS for the tiles:
-//   weir run -n 4 mpi_cholesky [ROWS [ROWS OF A TILE]]
+// Tiled Cholesky factorisation over the ranks of an MPI job, in double precision, with OpenBLAS for the tiles, or with
+// cuBLAS on a card of each rank:
+//   weir run -n 4 mpi_cholesky [ROWS [ROWS OF A TILE]] [OPTION...]
+//   weir run -n 2 mpi_cholesky 32768 2048 --cublas --nccl --residual --passes 5
 // Ranks form a grid, and tile (i, j) belongs to the rank at (i modulo its rows, j modulo its columns): block-cyclic in
-// two dimensions. All ranks submit the whole loop of the textbook, and none names a message. Rank 0 compares the factor
-// with LAPACK's of the whole matrix.
+// two dimensions. All ranks submit the whole loop of the textbook, and none names a message; with NCCL they name
+// broadcasts. Rank 0 compares the factor with LAPACK's of the whole matrix, or its product with a vector with that of
+// the matrix.
 #include <cblas.h>
 #include <float.h>
 #include <lapacke.h>
 #include <mpi.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <weir/mpi.h>
+#include <string.h>
 
-#include "kernels.h"
-#include "tiles.h"
+#include "cholesky_factor.h"
+#include "matrix.h"
 
-typedef struct factorisation {
-  weir_mpi *mpi;
-  tiling tiles;
-  int rows, columns;     // of the grid of ranks
-  weir_buffer **buffers; // of each stored tile
-} factorisation;
+typedef struct options {
+  int size, tile, passes;
+  bool cublas, nccl, residual;
+} options;
 
-static void require(weir_status status) {
-  if (status == WEIR_OK) return;
-  fprintf(stderr, "%s: %s\n", weir_status_name(status), weir_last_error());
-  MPI_Abort(MPI_COMM_WORLD, 1);
-}
+static const char usage[] = "mpi_cholesky [ROWS [ROWS OF A TILE]] [--cublas] [--nccl] [--residual] [--passes N]\n"
+                            "of 1 to 20000 rows, with --residual to 100000\n"
+                            "  --cublas    on the device cuda of each rank\n"
+                            "  --nccl      tiles travel by NCCL, from card to card\n"
+                            "  --residual  check by a product with a vector, not by LAPACK\n"
+                            "  --passes N  factor N times, 1 to 1000 (1)\n";
 
-static void *allocate(size_t count, size_t bytes) {
-  void *made = calloc(count, bytes);
-  if (made == NULL) MPI_Abort(MPI_COMM_WORLD, 1);
-  return made;
-}
-
-// A symmetric matrix with elements from 0 to 1 off the diagonal, which `size` more make dominant.
-static double element(int size, int row, int column) {
-  uint64_t low = (uint64_t)(row < column ? row : column), high = (uint64_t)(row < column ? column : row);
-  uint64_t mixed = (high * (uint64_t)size + low + 1) * 0x9e3779b97f4a7c15u;
-  mixed = (mixed ^ mixed >> 31) * 0x94d049bb133111ebu;
-  return (double)(mixed >> 32) / 0x1p32 + (row == column ? size : 0);
-}
-
-typedef struct place {
-  int size, first_row, first_column, rows, columns;
-} place;
-
-static void fill(const weir_work *work) {
-  const place *at = work->args[0];
-  double *out = work->args[1];
-  for (int column = 0; column < at->columns; column++) {
-    for (int row = 0; row < at->rows; row++) *out++ = element(at->size, at->first_row + row, at->first_column + column);
+static options read_options(int argc, char **argv) {
+  options read = {.size = 300, .tile = 40, .passes = 1};
+  int *const numbers[] = {&read.size, &read.tile};
+  int count = 0;
+  bool good = true;
+  for (int i = 1; i < argc; i++) {
+    if (strcmp(argv[i], "--cublas") == 0)
+      read.cublas = true;
+    else if (strcmp(argv[i], "--nccl") == 0)
+      read.nccl = true;
+    else if (strcmp(argv[i], "--residual") == 0)
+      read.residual = true;
+    else if (strcmp(argv[i], "--passes") == 0 && i + 1 < argc)
+      read.passes = atoi(argv[++i]);
+    else if (count < 2)
+      *numbers[count++] = atoi(argv[i]);
+    else
+      good = false;
   }
-}
-
-static weir_buffer *buffer_of(const factorisation *f, int i, int j) {
-  return f->buffers[tiles_number(i, j)];
-}
-
-static uint64_t tile_bytes(const factorisation *f, int i, int j) {
-  return (uint64_t)tiles_rows(&f->tiles, i) * (uint64_t)tiles_rows(&f->tiles, j) * sizeof(double);
-}
-
-// Submits a kernel on tile (i, j); its first argument is a value, the last one the tile.
-static void submit(const factorisation *f, const char *name, weir_function kernel, int i, int j, const weir_arg *args,
-                   uint32_t count) {
-  char label[48];
-  snprintf(label, sizeof label, "%s %d,%d", name, i, j);
-  const weir_task task = {.host = kernel, .args = args, .arg_count = count, .label = label};
-  require(weir_mpi_submit(f->mpi, &task, WEIR_MPI_OWNER, NULL));
-}
-
-static void create_tile(const factorisation *f, int i, int j) {
-  const tiling *tiles = &f->tiles;
-  const place at = {tiles->size, i * tiles->tile, j * tiles->tile, tiles_rows(tiles, i), tiles_rows(tiles, j)};
-  uint32_t owner = (uint32_t)(i % f->rows * f->columns + j % f->columns);
-  require(weir_mpi_buffer_create(f->mpi, tile_bytes(f, i, j), owner, &f->buffers[tiles_number(i, j)]));
-  const weir_arg args[] = {weir_value(&at, sizeof at), weir_writes(buffer_of(f, i, j))};
-  submit(f, "fill", fill, i, j, args, 2);
-}
-
-// Column k of tiles, then what it takes off the tiles to its right.
-static void submit_step(const factorisation *f, int k) {
-  const tiling *tiles = &f->tiles;
-  int inner = tiles_rows(tiles, k);
-  const tile_shape square = {inner, inner, inner, 1};
-  const weir_arg factored[] = {weir_value(&square, sizeof square), weir_updates(buffer_of(f, k, k))};
-  submit(f, "potrf", kernel_potrf, k, k, factored, 2);
-  for (int i = k + 1; i < tiles->count; i++) {
-    const tile_shape shape = {tiles_rows(tiles, i), inner, inner, 0};
-    const weir_arg solved[] = {weir_value(&shape, sizeof shape), weir_reads(buffer_of(f, k, k)),
-                               weir_updates(buffer_of(f, i, k))};
-    submit(f, "trsm", kernel_trsm, i, k, solved, 3);
+  good = good && read.size >= 1 && read.size <= (read.residual ? 100000 : 20000) && read.tile >= 1;
+  good = good && read.passes >= 1 && read.passes <= 1000;
+  if (!good) {
+    fputs(usage, stderr);
+    MPI_Abort(MPI_COMM_WORLD, 2);
   }
-  for (int i = k + 1; i < tiles->count; i++) {
-    for (int j = k + 1; j < i; j++) {
-      const tile_shape shape = {tiles_rows(tiles, i), tiles_rows(tiles, j), inner, 0};
-      const weir_arg updated[] = {weir_value(&shape, sizeof shape), weir_reads(buffer_of(f, i, k)),
-                                  weir_reads(buffer_of(f, j, k)), weir_updates(buffer_of(f, i, j))};
-      submit(f, "gemm", kernel_gemm, i, j, updated, 4);
-    }
-    const tile_shape shape = {tiles_rows(tiles, i), tiles_rows(tiles, i), inner, 1};
-    const weir_arg updated[] = {weir_value(&shape, sizeof shape), weir_reads(buffer_of(f, i, k)),
-                                weir_updates(buffer_of(f, i, i))};
-    submit(f, "syrk", kernel_syrk, i, i, updated, 3);
-  }
+  return read;
 }
 
-// Compares the tiles, which are on this rank, with LAPACK's factor.
-static bool is_right(const factorisation *f) {
-  const tiling *tiles = &f->tiles;
-  int size = tiles->size;
+// The tiles, which are on this rank.
+static double *read_tiles(const factorisation *f) {
+  double *stored = allocate(tiles_elements(&f->tiles), sizeof(double));
+  for (int i = 0; i < f->tiles.count; i++) {
+    for (int j = 0; j <= i; j++)
+      require(weir_read(factor_tile(f, i, j), 0, factor_tile_bytes(f, i, j), stored + tiles_start(&f->tiles, i, j)));
+  }
+  return stored;
+}
+
+// Compares them with LAPACK's factor.
+static bool equals_lapack(const factorisation *f, const double *stored) {
+  int size = f->tiles.size;
   double *matrix = allocate((size_t)size * (size_t)size, sizeof(double));
-  double *stored = allocate(tiles_elements(tiles), sizeof(double));
   for (int column = 0; column < size; column++) {
     for (int row = 0; row < size; row++)
-      matrix[(size_t)column * (size_t)size + (size_t)row] = element(size, row, column);
+      matrix[(size_t)column * (size_t)size + (size_t)row] = matrix_element(size, row, column);
   }
   lapack_int info = LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, 'L', size, matrix, size);
-  for (int i = 0; i < tiles->count; i++) {
-    for (int j = 0; j <= i; j++)
-      require(weir_read(buffer_of(f, i, j), 0, tile_bytes(f, i, j), stored + tiles_start(tiles, i, j)));
-  }
-  double difference = tiles_difference(tiles, stored, matrix), allowed = size * DBL_EPSILON * matrix[0];
+  double difference = tiles_difference(&f->tiles, stored, matrix), allowed = size * DBL_EPSILON * matrix[0];
   bool right = info == 0 && difference <= allowed;
   printf("%d x %d in tiles of %d on %d x %d ranks: greatest difference to LAPACK's factor %.2e of at most %.2e: %s\n",
-         size, size, tiles->tile, f->rows, f->columns, difference, allowed, right ? "right" : "WRONG");
+         size, size, f->tiles.tile, f->rows, f->columns, difference, allowed, right ? "right" : "WRONG");
   free(matrix);
-  free(stored);
   return right;
 }
 
-static bool run(factorisation *f) {
-  for (int i = 0; i < f->tiles.count; i++) {
-    for (int j = 0; j <= i; j++) create_tile(f, i, j);
-  }
-  for (int k = 0; k < f->tiles.count; k++) submit_step(f, k);
+static bool has_small_residual(const factorisation *f, const double *stored) {
+  static const double ALLOWED = 30; // as LAPACK's tests
+  double residual = matrix_residual(&f->tiles, stored);
+  bool right = residual >= 0 && residual <= ALLOWED;
+  printf("%d x %d in tiles of %d on %d x %d ranks: residual %.2e of at most %.0f: %s\n", f->tiles.size, f->tiles.size,
+         f->tiles.tile, f->rows, f->columns, residual, ALLOWED, right ? "right" : "WRONG");
+  return right;
+}
+
+// Factors the matrix once; returns the longest time of a rank, from the first task submitted to the last one done.
+static double run_pass(const factorisation *f) {
+  factor_fill(f);
+  require(weir_mpi_finish(f->mpi));
+  MPI_Barrier(MPI_COMM_WORLD);
+  double start = MPI_Wtime(), own, longest;
+  factor_submit(f);
+  require(weir_finish(f->context));
+  own = MPI_Wtime() - start;
+  MPI_Allreduce(&own, &longest, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+  return longest;
+}
+
+static void print_time(const factorisation *f, double seconds) {
+  double size = f->tiles.size;
+  if (weir_mpi_rank(f->mpi) == 0) printf("%.6f s, %.2f GFLOP/s\n", seconds, 1e-9 * size * size * size / 3 / seconds);
+}
+
+static bool run(const factorisation *f, const options *with) {
+  for (int pass = 0; pass < with->passes; pass++) print_time(f, run_pass(f));
   require(weir_mpi_finish(f->mpi));
   weir_mpi_statistics counts;
   require(weir_mpi_get_statistics(f->mpi, &counts));
@@ -146,30 +123,30 @@ static bool run(factorisation *f) {
   for (int tile = 0; tile < tiles_stored(&f->tiles); tile++)
     require(weir_mpi_fetch(f->mpi, f->buffers[tile], 0, WEIR_WHOLE, 0));
   require(weir_mpi_finish(f->mpi));
-  return weir_mpi_rank(f->mpi) != 0 || is_right(f);
+  if (weir_mpi_rank(f->mpi) != 0) return true;
+  double *stored = read_tiles(f);
+  bool right = with->residual ? has_small_residual(f, stored) : equals_lapack(f, stored);
+  free(stored);
+  return right;
 }
 
 int main(int argc, char **argv) {
   int threads;
   MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &threads);
   openblas_set_num_threads(1); // tiles run side by side; each is the work of one thread
-  int size = argc > 1 ? atoi(argv[1]) : 300, tile = argc > 2 ? atoi(argv[2]) : 40;
-  if (size < 1 || size > 20000 || tile < 1) {
-    fprintf(stderr, "mpi_cholesky [ROWS [ROWS OF A TILE]]: of 1 to 20000 rows\n");
-    MPI_Abort(MPI_COMM_WORLD, 2);
-  }
-  factorisation f = {.tiles = tiles_of(size, tile), .rows = 1};
-  f.buffers = allocate((size_t)tiles_stored(&f.tiles), sizeof *f.buffers);
-  weir_context *context;
-  require(weir_context_create(NULL, &context));
-  require(weir_mpi_create(context, NULL, &f.mpi));
-  int ranks = (int)weir_mpi_size(f.mpi);
-  for (int i = 1; i * i <= ranks; i++) f.rows = ranks % i == 0 ? i : f.rows;
-  f.columns = ranks / f.rows;
-  bool right = run(&f);
+  options with = read_options(argc, argv);
+  factorisation f = {.tiles = tiles_of(with.size, with.tile)};
+  require(weir_context_create(&(weir_context_options){.devices = with.cublas || with.nccl ? "cpu,cuda" : "cpu"},
+                              &f.context));
+  require(weir_mpi_create(f.context, NULL, &f.mpi));
+  if (with.cublas) f.card = weir_context_device(f.context, 1);
+  if (with.nccl) require(weir_mpi_nccl_create(f.mpi, NULL, &f.nccl));
+  factor_create(&f, with.cublas);
+  bool right = run(&f, &with);
+  factor_release(&f);
+  require(weir_mpi_nccl_release(f.nccl));
   require(weir_mpi_release(f.mpi));
-  weir_context_release(context);
-  free(f.buffers);
+  weir_context_release(f.context);
   MPI_Finalize();
   return right ? 0 : 1;
 }
