@@ -46,10 +46,10 @@ def find(options, name):
     return next((folder / name for folder in folders if (folder / name).is_file() and os.access(folder / name, os.X_OK)), None)
 
 
-def pack(options):
+def pack(options, programs=PROGRAMS):
     """Puts the programs and the libraries that a machine may lack into one folder."""
     (options.pack / "lib").mkdir(parents=True, exist_ok=True)
-    for name in PROGRAMS:
+    for name in programs:
         path = find(options, name)
         if path is None:
             raise Missing(f"there is no program {name} in {options.binaries}")
