@@ -96,6 +96,25 @@ WEIR_API weir_status weir_nccl_go(weir_nccl *nccl, uint64_t collective, weir_sta
 // ---------------------------------------------------------------------------------------------------------------
 // Collectives
 
+// Returns the bytes of an element of this type, or 0 if NCCL does not know the operation or the type.
+static inline uint32_t weir_nccl_element_bytes(weir_reduce_operation operation_, weir_reduce_type type_) {
+  if (operation_ != WEIR_REDUCE_SUM && operation_ != WEIR_REDUCE_PRODUCT && operation_ != WEIR_REDUCE_MIN &&
+      operation_ != WEIR_REDUCE_MAX)
+    return 0;
+  switch (type_) {
+  case WEIR_REDUCE_F32:
+  case WEIR_REDUCE_I32:
+  case WEIR_REDUCE_U32:
+    return 4;
+  case WEIR_REDUCE_F64:
+  case WEIR_REDUCE_I64:
+  case WEIR_REDUCE_U64:
+    return 8;
+  default:
+    return 0;
+  }
+}
+
 // Submit a collective. `buffers` has a buffer for each device, in the communicator's order, all different; the
 // collective works on `bytes` bytes of each from byte `offset` on. `bytes` may be WEIR_WHOLE: to the end of the
 // buffers, which are then equally long. `out_events` is NULL, or has room for an event for each device's task, which

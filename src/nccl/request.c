@@ -13,37 +13,27 @@ const char *weir__nccl_name(weir__nccl_kind kind) {
   return NAMES[kind];
 }
 
-static weir_status find_type(const weir__nccl_request *asked, int *out_type, uint64_t *out_bytes) {
-  static const struct {
-    int type;
-    uint32_t bytes;
-  } TYPES[] = {[WEIR_REDUCE_F32] = {WEIR__NCCL_FLOAT32, 4}, [WEIR_REDUCE_F64] = {WEIR__NCCL_FLOAT64, 8},
-               [WEIR_REDUCE_I32] = {WEIR__NCCL_INT32, 4},   [WEIR_REDUCE_U32] = {WEIR__NCCL_UINT32, 4},
-               [WEIR_REDUCE_I64] = {WEIR__NCCL_INT64, 8},   [WEIR_REDUCE_U64] = {WEIR__NCCL_UINT64, 8}};
-  *out_type = WEIR__NCCL_INT8;
-  *out_bytes = 1;
-  if (asked->kind == WEIR__NCCL_BROADCAST) return WEIR_OK;
-  if ((uint32_t)asked->type >= sizeof TYPES / sizeof TYPES[0])
-    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "%s: element type %d is not known", weir__nccl_name(asked->kind),
-                       (int)asked->type);
-  *out_type = TYPES[asked->type].type;
-  *out_bytes = TYPES[asked->type].bytes;
-  return WEIR_OK;
-}
-
-static weir_status find_operation(const weir__nccl_request *asked, int *out_operation) {
+// NCCL's numbers for what is asked. A broadcast is one of bytes.
+static weir_status find_element(const weir__nccl_request *asked, int *out_type, int *out_operation,
+                                uint64_t *out_bytes) {
+  static const int TYPES[] = {[WEIR_REDUCE_F32] = WEIR__NCCL_FLOAT32, [WEIR_REDUCE_F64] = WEIR__NCCL_FLOAT64,
+                              [WEIR_REDUCE_I32] = WEIR__NCCL_INT32,   [WEIR_REDUCE_U32] = WEIR__NCCL_UINT32,
+                              [WEIR_REDUCE_I64] = WEIR__NCCL_INT64,   [WEIR_REDUCE_U64] = WEIR__NCCL_UINT64};
   static const int OPERATIONS[] = {[WEIR_REDUCE_SUM] = WEIR__NCCL_SUM,
                                    [WEIR_REDUCE_PRODUCT] = WEIR__NCCL_PRODUCT,
                                    [WEIR_REDUCE_MIN] = WEIR__NCCL_MIN,
                                    [WEIR_REDUCE_MAX] = WEIR__NCCL_MAX};
+  *out_type = WEIR__NCCL_INT8;
   *out_operation = WEIR__NCCL_SUM;
+  *out_bytes = 1;
   if (asked->kind == WEIR__NCCL_BROADCAST) return WEIR_OK;
-  bool known = asked->operation > WEIR_REDUCE_KERNEL && asked->operation <= WEIR_REDUCE_MAX;
-  if (known) *out_operation = OPERATIONS[asked->operation];
-  return known ? WEIR_OK
-               : weir__error(WEIR_ERROR_INVALID_ARGUMENT,
-                             "%s: operation %d is none that NCCL has: SUM, PRODUCT, MIN or MAX",
-                             weir__nccl_name(asked->kind), (int)asked->operation);
+  *out_bytes = weir_nccl_element_bytes(asked->operation, asked->type);
+  if (*out_bytes == 0)
+    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "%s: operation %d on elements of type %d is none of NCCL's",
+                       weir__nccl_name(asked->kind), (int)asked->operation, (int)asked->type);
+  *out_type = TYPES[asked->type];
+  *out_operation = OPERATIONS[asked->operation];
+  return WEIR_OK;
 }
 
 static weir_status check_buffer(const weir_nccl *nccl, const weir__nccl_request *asked, uint32_t index,
@@ -89,8 +79,7 @@ weir_status weir__nccl_check(weir_nccl *nccl, weir__nccl_request *asked, weir__c
   int type, operation;
   if (nccl == NULL) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "%s: the communicator is NULL", what);
   if (weir__this_thread.in_task) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "%s: %s", what, weir__thread_place());
-  weir_status status = find_type(asked, &type, &element_bytes);
-  if (status == WEIR_OK) status = find_operation(asked, &operation);
+  weir_status status = find_element(asked, &type, &operation, &element_bytes);
   if (status == WEIR_OK && asked->root >= nccl->total)
     status =
         weir__error(WEIR_ERROR_INVALID_ARGUMENT, "%s: there is no device %u among %u", what, asked->root, nccl->count);

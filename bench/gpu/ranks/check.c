@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "bench.h"
+#include "weir/nccl.h"
 
 enum { NUMBERS = 1000, COUNT = 4096, BUFFERS = 12, TASKS = 120, CASES = 3 };
 
@@ -14,22 +15,15 @@ typedef unsigned long long ull;
 
 typedef enum collective { ALL_REDUCE, REDUCE, BROADCAST } collective;
 
-static uint64_t put(void *memory, weir_reduce_type type, uint32_t index, int32_t value) {
-  switch (type) {
-  case WEIR_REDUCE_F32:
+static void put(void *memory, weir_reduce_type type, uint32_t index, int32_t value) {
+  if (type == WEIR_REDUCE_F32)
     ((float *)memory)[index] = (float)value;
-    return 4;
-  case WEIR_REDUCE_F64:
+  else if (type == WEIR_REDUCE_F64)
     ((double *)memory)[index] = value;
-    return 8;
-  case WEIR_REDUCE_I32:
-  case WEIR_REDUCE_U32:
+  else if (weir_nccl_element_bytes(WEIR_REDUCE_SUM, type) == 4)
     ((int32_t *)memory)[index] = value;
-    return 4;
-  default:
+  else
     ((int64_t *)memory)[index] = value;
-    return 8;
-  }
 }
 
 static int32_t combined(weir_reduce_operation operation, int32_t a, int32_t b) {
@@ -70,10 +64,10 @@ static void submit(const rank_card *card, weir_buffer *const *buffers, uint64_t 
 static bool check_one(const rank_card *card, weir_buffer *const *buffers, collective kind,
                       weir_reduce_operation operation, weir_reduce_type type, uint32_t root) {
   static uint64_t input[NUMBERS], wanted[NUMBERS], got[NUMBERS];
-  uint64_t bytes = 0;
+  const uint64_t bytes = (uint64_t)NUMBERS * weir_nccl_element_bytes(operation, type);
   for (uint32_t i = 0; i < NUMBERS; i++) {
     put(input, type, i, number_of(card->rank, i));
-    bytes = NUMBERS * put(wanted, type, i, wanted_of(card, kind, operation, root, i));
+    put(wanted, type, i, wanted_of(card, kind, operation, root, i));
   }
   must(weir_copy_in(buffers[card->rank], 0, bytes, input, NULL), "copy");
   for (uint32_t rank = 0; rank < card->size; rank++)
