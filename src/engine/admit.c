@@ -30,6 +30,19 @@ static void add_trace_wait(weir__trace_wait *waits, uint32_t *count, const weir_
                                          .hi = dependence->hi};
 }
 
+static weir__trace_destination destination_of(const weir_context *context, const weir__request *request) {
+  if (request->kind != WEIR__TASK_TRANSFER) return (weir__trace_destination){0};
+  uint32_t space = request->move->destination_space;
+  return (weir__trace_destination){request->accesses[0].buffer->replicas[space].storage,
+                                   weir__trace_memory(context, space)};
+}
+
+static bool copies(const weir__trace_task *record) {
+  const weir__trace_access *a = record->accesses, *b = a + 1;
+  return record->kind == WEIR__TRACE_COPY && record->access_count == 2 && a->bytes == b->bytes &&
+         (a->mode == WEIR_READ) != (b->mode == WEIR_READ);
+}
+
 static void trace_task(weir_context *context, const weir__request *request, const weir__task *task,
                        const weir__dependences *dependences) {
   weir__trace_task record = {.id = task->id, .tag = task->tag, .device = task->device, .status = WEIR_PENDING};
@@ -49,6 +62,7 @@ static void trace_task(weir_context *context, const weir__request *request, cons
                 : request->kind == WEIR__TASK_FENCE                                  ? WEIR__TRACE_FENCE
                 : request->kind == WEIR__TASK_COPY || request->submission->unchecked ? WEIR__TRACE_COPY
                                                                                      : WEIR__TRACE_RUN;
+  record.destination = destination_of(context, request);
   memcpy(record.groups, request->task->groups, sizeof record.groups);
   record.node_count = request->run != NULL ? request->run->plan->node_count : 0;
   record.after = weir__allocate((request->task->after_count + 1) * sizeof *record.after);
@@ -66,9 +80,11 @@ static void trace_task(weir_context *context, const weir__request *request, cons
                                               .buffer = access->buffer->id,
                                               .storage = access->buffer->replicas[access->space].storage,
                                               .offset = access->lo,
-                                              .bytes = access->hi - access->lo};
+                                              .bytes = access->hi - access->lo,
+                                              .memory = weir__trace_memory(context, access->space)};
     if (access->box != 0) record.accesses[i].box = *weir__access_box(access);
   }
+  record.copies = copies(&record);
   for (size_t i = 0; record.waits != NULL && i < dependences->count; i++) {
     if (dependences->list[i].task != 0)
       add_trace_wait(record.waits, &record.wait_count, &dependences->list[i], dependences->list[i].buffer);

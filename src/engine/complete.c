@@ -118,15 +118,28 @@ static void poison_stalled(weir_context *context, weir__id failed) {
   }
 }
 
+// Clocks of devices are compared with the host's now and then, which leaves an error. But nothing starts before it was
+// ready, or ends after it was noticed: so times of different devices are in order.
+static void bound_times(weir_device *device, weir__trace_task *record) {
+  uint64_t now_ns = device->ops->time(device);
+  if (record->end_ns > now_ns) record->end_ns = now_ns;
+  if (record->start_ns > record->end_ns) record->start_ns = record->end_ns;
+  if (record->start_ns < record->ready_ns) record->start_ns = record->ready_ns;
+  if (record->end_ns < record->start_ns) record->end_ns = record->start_ns;
+}
+
 static void trace_completion(weir_context *context, const weir__task *task, const weir__completion *completion) {
   weir__trace_task *record = weir__trace_find(context->host.trace, task->id);
   if (record == NULL) return;
   record->lane = completion->lane;
   record->status = completion->status;
   record->done = true;
-  if (completion->ready_ns != 0) record->ready_ns = completion->ready_ns;
   record->start_ns = completion->start_ns;
   record->end_ns = completion->end_ns;
+  if (completion->ready_ns != 0) // of a device with a time of its own
+    record->ready_ns = completion->ready_ns;
+  else
+    bound_times(context->host.devices[task->device], record);
   const weir__task_rules *rules = context->rules[task->kind];
   if (rules->trace != NULL) rules->trace(task);
 }

@@ -181,6 +181,11 @@ static inline weir_context *weir__context_of(weir__host *host) {
   return (weir_context *)(void *)host;
 }
 
+// A space, as timelines name it (weir__trace_access.memory).
+static inline uint32_t weir__trace_memory(const weir_context *context, uint32_t space) {
+  return space == WEIR__HOST_SPACE ? 0 : context->memory.devices[space]->index + 1;
+}
+
 // At the beginning of a call of the caller's. What was submitted before it is submitted indeed then.
 static inline void weir__context_lock(weir_context *context) {
   weir__host_lock(&context->host);

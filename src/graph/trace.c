@@ -6,6 +6,14 @@
 #include "base/allocate.h"
 #include "graph/graph.h"
 
+// A node runs within the launch, whose times are bounded by the host's clock (engine/complete.c).
+static void bound_times(const weir__trace_task *launch, weir__trace_task *record) {
+  if (record->end_ns > launch->end_ns) record->end_ns = launch->end_ns;
+  if (record->start_ns < launch->start_ns) record->start_ns = launch->start_ns;
+  if (record->start_ns > launch->end_ns) record->start_ns = launch->end_ns;
+  if (record->end_ns < record->start_ns) record->end_ns = record->start_ns;
+}
+
 // Takes the node's times from the launch's spans. False: it has none.
 static bool find_times(const weir__trace_task *launch, uint32_t index, weir__trace_task *record) {
   for (uint32_t i = 0; i < launch->span_count; i++) {
@@ -20,6 +28,7 @@ static bool find_times(const weir__trace_task *launch, uint32_t index, weir__tra
 }
 
 static void fill_accesses(const weir__graph_run *run, const weir__graph_node *node, weir__trace_task *record) {
+  uint32_t memory = weir__trace_memory(run->graph->object.context, run->plan->space);
   for (uint32_t i = 0; i < node->arg_count; i++) {
     const weir__graph_arg *arg = &run->plan->args[node->first_arg + i];
     if (arg->mode == WEIR_VALUE) continue;
@@ -27,7 +36,8 @@ static void fill_accesses(const weir__graph_run *run, const weir__graph_node *no
                                                                     .buffer = run->buffers[arg->buffer]->id,
                                                                     .storage = run->storages[arg->buffer],
                                                                     .offset = arg->offset,
-                                                                    .bytes = arg->bytes};
+                                                                    .bytes = arg->bytes,
+                                                                    .memory = memory};
     if (arg->box != NULL) record->accesses[record->access_count - 1].box = *arg->box;
   }
 }
@@ -68,6 +78,7 @@ static void add_node(weir__trace *trace, const weir__graph_run *run, const weir_
                   : state == WEIR__NODE_FAILED ? WEIR_ERROR_TASK_FAILED
                                                : WEIR_ERROR_UPSTREAM_FAILED;
   if (!find_times(launch, index, &record)) return;
+  bound_times(launch, &record);
   ends[index] = record.end_ns;
   record.accesses = weir__allocate((node->arg_count + 1) * sizeof *record.accesses);
   record.waits = weir__allocate((node->predecessor_count + 1) * sizeof *record.waits);

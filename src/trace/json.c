@@ -20,6 +20,18 @@ static void write_box(const weir_box *box, FILE *file) {
           box->rows, box->slice_pitch, box->slices);
 }
 
+static void write_memory(uint32_t memory, FILE *file) {
+  if (memory > 0) write_key("memory", memory - 1, file);
+}
+
+static void write_destination(const weir__trace_destination *destination, FILE *file) {
+  if (destination->storage == 0) return;
+  fputs(",\"transfer\":{\"storage\":", file);
+  weir__text_number(destination->storage, file);
+  write_memory(destination->memory, file);
+  fputc('}', file);
+}
+
 static void write_accesses(const weir__trace *trace, const weir__trace_task *task, FILE *file) {
   fputs(",\"accesses\":[", file);
   for (uint32_t i = 0; i < task->access_count; i++) {
@@ -30,6 +42,7 @@ static void write_accesses(const weir__trace *trace, const weir__trace_task *tas
     write_text("label", buffer ? buffer->label : "", file);
     if (buffer && buffer->shared) write_key("shared", buffer->shared, file);
     write_key("storage", access->storage, file);
+    write_memory(access->memory, file);
     write_key("offset", access->offset, file);
     write_key("bytes", access->bytes, file);
     if (access->box.rows > 0) write_box(&access->box, file);
@@ -83,6 +96,8 @@ static void write_task(const weir__trace *trace, const weir__trace_task *task, F
   write_key("end_ns", task->end_ns, file);
   if (task->has_origin) write_origin(&task->origin, file);
   weir__trace_write_call(task, file);
+  write_destination(&task->destination, file);
+  if (task->copies) fputs(",\"copy\":true", file);
   write_accesses(trace, task, file);
   write_waits(task, file);
   fputs("}}", file);

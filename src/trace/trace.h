@@ -29,8 +29,15 @@ typedef struct weir__trace_access {
   uint64_t storage; // number of the block of memory behind it; two accesses touch the same bytes when storage
   uint64_t offset;  // is the same and [offset, offset + bytes) overlap. The offset is the same in buffer and block
   uint64_t bytes;
-  weir_box box; // in these bytes, in plain form (window/box.h); rows = 0: all of them
+  weir_box box;    // in these bytes, in plain form (window/box.h); rows = 0: all of them
+  uint32_t memory; // index of the device in whose memory the block is, + 1; 0: the host's
 } weir__trace_access;
+
+// Where a transfer puts the bytes that it reads: at the same offset of another block.
+typedef struct weir__trace_destination {
+  uint64_t storage; // 0: the task is no transfer
+  uint32_t memory;  // as in an access
+} weir__trace_destination;
 
 typedef struct weir__trace_wait {
   uint64_t task; // id of the predecessor, which was not done when this task was submitted
@@ -91,6 +98,8 @@ typedef struct weir__trace_task {
   weir__trace_span *spans;
   uint32_t span_count, span_capacity;
   weir__trace_kind kind;
+  weir__trace_destination destination;
+  bool copies;        // what the one of its two accesses reads to where the other one writes
   uint32_t groups[3]; // of a kernel; 0 counts as 1
   uint64_t *after;    // ids of the tasks named in weir_task.after, whether they were done or not
   uint32_t after_count;

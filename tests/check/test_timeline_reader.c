@@ -21,6 +21,9 @@
 #define ACCESS(fields) TASK(NUMBERS ",\"waits\":[],\"accesses\":[" fields "]")
 #define PLACE "\"buffer\":1,\"storage\":1,\"offset\":0,\"bytes\":1"
 
+#define MOVES(fields, accesses) TASK(NUMBERS ",\"waits\":[],\"accesses\":[" accesses "],\"transfer\":" fields)
+#define READ "{\"mode\":\"read\"," PLACE "}"
+
 #define PIPELINES(list) "{\"weir\":{\"version\":1,\"dropped\":0,\"pipelines\":" list "},\n\"traceEvents\":["
 #define STAGE "{\"name\":\"s\",\"serial\":true}"
 #define PIPELINE PIPELINES("[{\"id\":4,\"lines\":2,\"stages\":[" STAGE "]}]")
@@ -82,6 +85,15 @@ static const bad_timeline bad[] = {
     {ACCESS("{\"mode\":\"read\",\"buffer\":1}"), "f:3: task 't': storage is missing"},
     {ACCESS("{\"mode\":\"read\",\"buffer\":1,\"storage\":1,\"offset\":0,\"bytes\":\"1\"}"),
      "f:3: task 't': bytes is not a whole number"},
+    {ACCESS("{\"mode\":\"read\",\"memory\":-1," PLACE "}"), "f:3: task 't': memory is negative"},
+    {MOVES("7", READ), "f:3: task 't': transfer is not an object"},
+    {MOVES("{}", READ), "f:3: task 't': storage is missing"},
+    {MOVES("{\"storage\":0}", READ), "f:3: task 't': transfer names no storage"},
+    {MOVES("{\"storage\":2,\"memory\":\"host\"}", READ), "f:3: task 't': memory is not a whole number"},
+    {MOVES("{\"storage\":1}", READ), "f:3: task 't': a transfer reads one range, of another storage"},
+    {MOVES("{\"storage\":2}", ""), "f:3: task 't': a transfer reads one range, of another storage"},
+    {MOVES("{\"storage\":2}", READ "," READ), "f:3: task 't': a transfer reads one range, of another storage"},
+    {MOVES("{\"storage\":2}", "{\"mode\":\"write\"," PLACE "}"), "f:3: task 't': a transfer reads one range"},
     {PIPELINES("7") "]}", "f:1: weir: pipelines is not a list"},
     {PIPELINES("[7]") "]}", "f:1: a pipeline is not an object"},
     {PIPELINES("[{}]") "]}", "f:1: a pipeline: id is missing"},
@@ -142,6 +154,7 @@ static void test_good_timelines(void **state) {
       HEAD "{},{\"cat\":7},{\"cat\":\"part\"},{\"ph\":\"M\"}],\"more\":[1,2.5,null]}",
       TASK(NUMBERS ",\"accesses\":[],\"waits\":[],\"more\":{\"deep\":[[[]]]}"),
       ACCESS("{\"mode\":\"read_write\"," PLACE "}"),
+      MOVES("{\"storage\":2,\"memory\":1}", READ),
       TASK(TAGGED("\"9223372036854775808\"") ",\"accesses\":[],\"waits\":[]"),
       TASK(TAGGED("\"18446744073709551615\"") ",\"accesses\":[],\"waits\":[]"),
   };

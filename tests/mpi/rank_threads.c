@@ -4,11 +4,36 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 const char *rank_threads_devices[RANK_THREADS_MOST] = {"cpu:1", "cpu:1", "cpu:1", "cpu:1"};
 uint32_t rank_threads_flags;
 int64_t rank_threads_skew_ns;
 void (*rank_threads_after)(rank_run *run);
+
+static const struct {
+  const char *name, *devices[RANK_THREADS_MOST];
+} ways[] = {
+    {"opencl", {"cpu:1,opencl:0", "cpu:1,opencl:0", "cpu:1,opencl:0", "cpu:1,opencl:0"}},
+    {"cuda", {"cpu:1,cuda:0", "cpu:1,cuda:1", "cpu:2,cuda:0,cuda:1", "cpu:1,cuda:1"}},
+    {"mixed", {"cpu:1,opencl:0,cuda:0", "cpu:2,cuda:1", "cpu:1,opencl:0", "cuda:0,cpu:1,opencl:0"}},
+};
+
+bool rank_threads_choose(const char *name) {
+  for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
+    if (strcmp(name, ways[i].name) == 0) memcpy(rank_threads_devices, ways[i].devices, sizeof ways[i].devices);
+  }
+  for (uint32_t rank = 0; rank < RANK_THREADS_MOST; rank++) {
+    weir_context *context;
+    const weir_context_options options = {.devices = rank_threads_devices[rank]};
+    if (weir_context_create(&options, &context) != WEIR_OK) {
+      printf("%s\n", weir_last_error());
+      return false;
+    }
+    weir_context_release(context);
+  }
+  return true;
+}
 
 static void *run_rank(void *argument) {
   rank_run *run = argument;

@@ -26,6 +26,10 @@ struct rank_run {
 // The devices of the ranks' contexts; "cpu:1" unless set.
 extern const char *rank_threads_devices[RANK_THREADS_MOST];
 
+// Sets them by name: "opencl" or "cuda" gives each rank such a device beside its worker, "mixed" gives ranks different ones. False:
+// some device is not there, and why is printed.
+bool rank_threads_choose(const char *name);
+
 // For timelines: flags of the contexts; the clock of each rank is so far ahead of that of the rank before it; and what is
 // called after weir_mpi_release, before the context's. 0 and NULL unless set.
 extern uint32_t rank_threads_flags;

@@ -7,7 +7,6 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include <cmocka.h>
 
@@ -47,40 +46,14 @@ static void test_random(void **state) {
   run_jobs(JOBS);
 }
 
-// By argument.
-static const struct {
-  const char *name, *devices[MPI_RANKS];
-} ways[] = {
-    {"opencl", {"cpu:1,opencl:0", "cpu:1,opencl:0", "cpu:1,opencl:0", "cpu:1,opencl:0"}},
-    {"cuda", {"cpu:1,cuda:0", "cpu:1,cuda:1", "cpu:2,cuda:0,cuda:1", "cpu:1,cuda:1"}},
-    {"mixed", {"cpu:1,opencl:0,cuda:0", "cpu:2,cuda:1", "cpu:1,opencl:0", "cuda:0,cpu:1,opencl:0"}},
-};
-
 static void test_random_devices(void **state) {
   (void)state;
   run_jobs(DEVICE_JOBS);
-}
-
-// Says why the devices are not there.
-static bool has_devices(void) {
-  for (uint32_t rank = 0; rank < MPI_RANKS; rank++) {
-    weir_context *context;
-    const weir_context_options options = {.devices = rank_threads_devices[rank]};
-    if (weir_context_create(&options, &context) != WEIR_OK) {
-      printf("%s\n", weir_last_error());
-      return false;
-    }
-    weir_context_release(context);
-  }
-  return true;
 }
 
 int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_random)};
   const struct CMUnitTest device_tests[] = {cmocka_unit_test(test_random_devices)};
   if (argc < 2) return cmocka_run_group_tests(tests, NULL, NULL);
-  for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
-    if (strcmp(argv[1], ways[i].name) == 0) memcpy(rank_threads_devices, ways[i].devices, sizeof ways[i].devices);
-  }
-  return has_devices() ? cmocka_run_group_tests(device_tests, NULL, NULL) : 77;
+  return rank_threads_choose(argv[1]) ? cmocka_run_group_tests(device_tests, NULL, NULL) : 77;
 }

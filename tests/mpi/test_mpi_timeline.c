@@ -7,66 +7,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 
-#include "check/check.h"
-#include "mpi_program.h"
-#include "rank_threads.h"
-#include "timeline/join.h"
+#include "joined.h"
 
-enum { RANKS = 3, PATH = 64 };
+enum { RANKS = 3 };
 static const int64_t SKEW_NS = 1000000000000;
-static char folder[] = "/tmp/weir-mpi-timeline-XXXXXX";
-
-static void path_of(uint32_t rank, char *path) {
-  snprintf(path, PATH, "%s/rank%u.json", folder, rank);
-}
-
-static void random_body(rank_run *run) {
-  snprintf(run->text, sizeof run->text, "%s", mpi_program_run(run->context, run->mpi, run->seed, false));
-}
-
-static void save(rank_run *run) {
-  char path[PATH];
-  path_of(run->rank, path);
-  run->status = weir_trace_save(run->context, path, "ranks");
-}
-
-// Runs a random program, and reads its joined timeline.
-static weir__timeline *run_and_join(uint64_t seed, int64_t skew_ns) {
-  char paths[RANKS][PATH], *names[RANKS], message[512], *json = NULL;
-  size_t bytes = 0;
-  rank_run runs[RANKS];
-  rank_threads_flags = WEIR_CONTEXT_TRACE;
-  rank_threads_skew_ns = skew_ns;
-  rank_threads_after = save;
-  rank_threads_run(runs, RANKS, seed, &(weir_mpi_options){0}, random_body);
-  for (uint32_t rank = 0; rank < RANKS; rank++) {
-    assert_string_equal(runs[rank].text, "");
-    assert_int_equal(runs[rank].status, WEIR_OK);
-    path_of(rank, names[rank] = paths[rank]);
-  }
-  weir__timeline *timeline = NULL;
-  if (weir__timeline_join(names, RANKS, message, sizeof message, &json, &bytes) != WEIR_OK) fail_msg("%s", message);
-  if (weir__timeline_read_memory("joined", json, bytes, message, sizeof message, &timeline) != WEIR_OK)
-    fail_msg("%s", message);
-  free(json);
-  for (uint32_t rank = 0; rank < RANKS; rank++) unlink(paths[rank]);
-  return timeline;
-}
-
-static const weir__timeline_task *find_send(const weir__timeline *timeline, const weir__timeline_task *receive) {
-  for (size_t i = 0; i < receive->wait_count; i++) {
-    const weir__timeline_wait *wait = &timeline->waits[receive->wait_first + i];
-    if (strcmp(wait->hazard, "MESSAGE") != 0) continue;
-    for (size_t k = 0; k < timeline->task_count; k++) {
-      if (timeline->tasks[k].id == wait->task) return &timeline->tasks[k];
-    }
-  }
-  return NULL;
-}
 
 static void check_messages(const weir__timeline *timeline) {
   size_t sends = 0, receives = 0;
@@ -74,7 +21,7 @@ static void check_messages(const weir__timeline *timeline) {
     const weir__timeline_task *task = &timeline->tasks[i];
     sends += task->call.direction == WEIR__TIMELINE_SENDS;
     if (task->call.direction != WEIR__TIMELINE_RECEIVES) continue;
-    const weir__timeline_task *send = find_send(timeline, task);
+    const weir__timeline_task *send = joined_send(timeline, task);
     receives++;
     assert_non_null(send);
     assert_int_equal(send->call.number, task->call.number);
@@ -99,25 +46,17 @@ static bool is_made(const weir__timeline *timeline, uint64_t call) {
   return false;
 }
 
-static void swap_tasks(weir__timeline *timeline, size_t a, size_t b) {
-  weir__timeline_task task = timeline->tasks[a];
-  timeline->tasks[a] = timeline->tasks[b];
-  timeline->tasks[b] = task;
-}
-
 // Takes out the receive at an index, and its send; puts them back.
 static void check_without(weir__timeline *timeline, size_t receive, weir__check_report *report) {
-  size_t send = (size_t)(find_send(timeline, &timeline->tasks[receive]) - timeline->tasks), last = timeline->task_count;
+  size_t send = (size_t)(joined_send(timeline, &timeline->tasks[receive]) - timeline->tasks);
   size_t high = send > receive ? send : receive, low = send > receive ? receive : send;
-  swap_tasks(timeline, high, last - 1);
-  swap_tasks(timeline, low, last - 2);
-  timeline->task_count -= 2;
+  joined_take_out(timeline, high);
+  joined_take_out(timeline, low);
   assert_int_equal(check(timeline, report), WEIR__CHECK_BROKEN);
   if (strstr(report->text, "VERSION broken: task 'step' (id ") == NULL || strstr(report->text, " of rank ") == NULL)
     fail_msg("%s", report->text);
-  timeline->task_count = last;
-  swap_tasks(timeline, low, last - 2);
-  swap_tasks(timeline, high, last - 1);
+  joined_put_back(timeline, low);
+  joined_put_back(timeline, high);
 }
 
 // Each message that a task needs, one at a time.
@@ -137,7 +76,7 @@ static void test_joined(void **state) {
   const char *given = getenv("WEIR_TEST_SEED");
   uint64_t first = given == NULL ? 1 : strtoull(given, NULL, 10);
   for (uint64_t seed = first; seed < first + 9; seed++) {
-    weir__timeline *timeline = run_and_join(seed, seed % 3 == 1 ? 0 : seed % 3 == 2 ? SKEW_NS : -SKEW_NS);
+    weir__timeline *timeline = joined_run(RANKS, seed, 1, seed % 3 == 1 ? 0 : seed % 3 == 2 ? SKEW_NS : -SKEW_NS);
     assert_int_equal(timeline->rank_count, RANKS);
     assert_int_equal(timeline->dropped, 0);
     // A clock that was not corrected would be wrong by far more than the time-out of the test.
@@ -169,8 +108,5 @@ static void test_clock(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_clock), cmocka_unit_test(test_joined)};
-  if (mkdtemp(folder) == NULL) return 1;
-  int failed = cmocka_run_group_tests(tests, NULL, NULL);
-  rmdir(folder);
-  return failed;
+  return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -23,8 +23,9 @@ static void fill_small(weir__trace *trace) {
   weir__trace_add_device(trace, "sim:ideal", 3);
   weir__trace_add_buffer(trace, 7, 4096, "image");
   weir__trace_add_buffer(trace, 8, 512, "");
-  weir__trace_access load[] = {{WEIR_WRITE, 7, 70, 0, 4096, {0}}}, left[] = {{WEIR_READ_WRITE, 7, 70, 0, 2048, {0}}};
-  weir__trace_access right[] = {{WEIR_READ_WRITE, 7, 70, 2048, 2048, {0}}, {WEIR_WRITE, 8, 80, 0, 512, {0}}};
+  weir__trace_access load[] = {{WEIR_WRITE, 7, 70, 0, 4096, {0}, 0}},
+                     left[] = {{WEIR_READ_WRITE, 7, 70, 0, 2048, {0}, 0}};
+  weir__trace_access right[] = {{WEIR_READ_WRITE, 7, 70, 2048, 2048, {0}, 0}, {WEIR_WRITE, 8, 80, 0, 512, {0}, 0}};
   weir__trace_wait left_waits[] = {{1, WEIR__HAZARD_RAW, 7, 0, 2048}},
                    right_waits[] = {{1, WEIR__HAZARD_RAW, 7, 2048, 4096}};
   weir__trace_wait join_waits[] = {
@@ -115,7 +116,7 @@ static void fill_small(weir__trace *trace) {
 static void fill_hostile(weir__trace *trace) {
   weir__trace_add_device(trace, "cpu:\"1\"</script><b>", 1);
   weir__trace_add_buffer(trace, 1, 64, "</script><img src=x>");
-  weir__trace_access access = {WEIR_WRITE, 1, 1, 0, 64, {0}};
+  weir__trace_access access = {WEIR_WRITE, 1, 1, 0, 64, {0}, 0};
   add(trace, (weir__trace_task){.id = 1, .tag = UINT64_MAX, .end_ns = 10, .accesses = &access, .access_count = 1},
       "</script><script>document.title='owned'</script>", "<!--<script>\x01\x1f\x7f\"\\\n");
   add(trace, (weir__trace_task){.id = 2, .start_ns = 10, .end_ns = 30},
@@ -203,7 +204,7 @@ static void fill_random(weir__trace *trace, uint64_t count) {
   for (uint64_t id = 1; id <= count; id++) {
     weir__trace_task task = {.id = id, .tag = id, .device = random_below(&state, 2), .submit_ns = id * 300};
     weir__trace_wait waits[2];
-    weir__trace_access access = {WEIR_READ_WRITE, id % 64, id % 64, 0, 4096, {0}};
+    weir__trace_access access = {WEIR_READ_WRITE, id % 64, id % 64, 0, 4096, {0}, 0};
     task.ready_ns = task.submit_ns;
     for (uint32_t w = random_below(&state, 3); w > 0 && id > RECENT; w--) {
       uint64_t from = id - 1 - random_below(&state, RECENT - 1);
@@ -264,7 +265,7 @@ static void fill_rank(weir__trace *trace, uint32_t rank) {
   weir__trace_set_rank(trace, &(weir__trace_rank){.rank = rank, .ranks = 2, .zero_ns = 5000 + 1000 * rank});
   weir__trace_share_buffer(trace, 3 + rank, 1);
   for (uint32_t i = 0; i < 2; i++) {
-    weir__trace_access access = {modes[rank][i], 3 + rank, 1, 0, 64, {0}};
+    weir__trace_access access = {modes[rank][i], 3 + rank, 1, 0, 64, {0}, 0};
     weir__trace_wait wait = {1, WEIR__HAZARD_RAW, 3 + rank, 0, 64};
     uint64_t start = (rank == 0 ? 100 : 1000) + 500 * i;
     weir__trace_task task = {.id = i + 1,

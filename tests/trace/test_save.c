@@ -62,7 +62,7 @@ static weir__trace *small_trace(void) {
   assert_non_null(trace);
   assert_true(weir__trace_add_device(trace, "sim:ideal", 2));
   weir__trace_add_buffer(trace, 3, 64, "in");
-  weir__trace_access accesses[] = {{WEIR_READ, 3, 30, 8, 16, {0}}, {WEIR_READ_WRITE, 4, 40, 0, 32, {0}}};
+  weir__trace_access accesses[] = {{WEIR_READ, 3, 30, 8, 16, {0}, 0}, {WEIR_READ_WRITE, 4, 40, 0, 32, {0}, 1}};
   weir__trace_wait wait = {1, WEIR__HAZARD_WAR, 3, 8, 24};
   weir__trace_span span = {.lane = 0, .start_ns = 2100, .end_ns = 2200, .name = "part"};
   weir__trace_task first = {.id = 1, .tag = UINT64_MAX, .label = "a\"b", .kernel = "k", .done = true, .end_ns = 1005};
@@ -80,9 +80,12 @@ static weir__trace *small_trace(void) {
                              .waits = &wait,
                              .wait_count = 1,
                              .spans = &span,
-                             .span_count = 1};
+                             .span_count = 1,
+                             .copies = true};
+  weir__trace_task third = {.id = 3, .accesses = accesses, .access_count = 1, .destination = {50, 1}};
   weir__trace_add_task(trace, &first);
   weir__trace_add_task(trace, &second);
+  weir__trace_add_task(trace, &third);
   return trace;
 }
 
@@ -122,11 +125,17 @@ static void writes_this_json(void **state) {
             "\"args\":{\"id\":2,"
             "\"tag\":7,\"status\":\"WEIR_PENDING\",\"kernel\":\"k\",\"submit_ns\":10,\"ready_ns\":1005,\"start_ns\":"
             "2000,\"end_ns\":2500,"
-            "\"accesses\":[{\"mode\":\"read\",\"buffer\":3,\"label\":\"in\",\"storage\":30,\"offset\":8,\"bytes\":16},"
-            "{\"mode\":\"read_write\",\"buffer\":4,\"label\":\"\",\"storage\":40,\"offset\":0,\"bytes\":32}],"
+            "\"copy\":true,\"accesses\":[{\"mode\":\"read\",\"buffer\":3,\"label\":\"in\",\"storage\":30,\"offset\":8,"
+            "\"bytes\":16},"
+            "{\"mode\":\"read_write\",\"buffer\":4,\"label\":\"\",\"storage\":40,\"memory\":0,\"offset\":0,"
+            "\"bytes\":32}],"
             "\"waits\":[{\"task\":1,\"hazard\":\"WAR\",\"buffer\":3,\"lo\":8,\"hi\":24}]}},\n"
             "{\"name\":\"part\",\"cat\":\"part\",\"ph\":\"X\",\"pid\":0,\"tid\":0,\"ts\":2.100,\"dur\":0.100,\"args\":{"
-            "\"task\":2}}\n"
+            "\"task\":2}},\n"
+            "{\"name\":\"\",\"cat\":\"task\",\"ph\":\"X\",\"pid\":0,\"tid\":0,\"ts\":0.000,\"dur\":0.000,\"args\":{"
+            "\"id\":3,\"tag\":0,\"status\":\"WEIR_PENDING\",\"kernel\":\"\",\"submit_ns\":0,\"ready_ns\":0,"
+            "\"start_ns\":0,\"end_ns\":0,\"transfer\":{\"storage\":50,\"memory\":0},\"accesses\":[{\"mode\":\"read\","
+            "\"buffer\":3,\"label\":\"in\",\"storage\":30,\"offset\":8,\"bytes\":16}],\"waits\":[]}}\n"
             "]}\n");
   free(text);
   weir__trace_destroy(trace);

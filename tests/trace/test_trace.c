@@ -21,7 +21,7 @@ static weir__trace *create(void) {
 }
 
 static void add(weir__trace *trace, uint64_t id) {
-  weir__trace_access access = {WEIR_WRITE, id, id, 0, 8, {0}};
+  weir__trace_access access = {WEIR_WRITE, id, id, 0, 8, {0}, 0};
   weir__trace_wait wait = {id - 1, WEIR__HAZARD_RAW, id, 0, 8};
   weir__trace_task task = {.id = id, .accesses = &access, .access_count = 1, .waits = &wait, .wait_count = 1};
   snprintf(task.label, sizeof task.label, "task %u", (unsigned)id);

@@ -54,12 +54,15 @@ static void describe_access(const weir__checker *checker, uint32_t index, uint64
   const weir__checked_access *access = &checker->accesses[index];
   char task[WEIR__TASK_TEXT];
   uint64_t from = lo - access->lo + access->offset;
-  int used = snprintf(text, size, "%s %s buffer %" PRIu64 " [%" PRIu64 ", %" PRIu64 ")",
-                      weir__check_describe(checker, access->task, task), verbs[access->mode],
-                      checker->stream->buffers[access->buffer].id, from, from + (hi - lo));
+  int used =
+      snprintf(text, size, "%s %s buffer %" PRIu64 " [%" PRIu64 ", %" PRIu64 ")",
+               weir__check_describe(checker, access->task, task), access->brings ? "brings" : verbs[access->mode],
+               checker->stream->buffers[access->buffer].id, from, from + (hi - lo));
   if (access->task == WEIR__END_OF_STREAM || used < 0 || (size_t)used >= size) return;
-  snprintf(text + used, size - (size_t)used, " in storage %" PRIu64 " from %" PRIu64 " to %" PRIu64 " ns",
-           access->storage, access->start_ns, access->end_ns);
+  const char *memory = weir__timeline_memory_name(checker->timeline, access->memory);
+  snprintf(text + used, size - (size_t)used, " in storage %" PRIu64 "%s%s from %" PRIu64 " to %" PRIu64 " ns",
+           access->storage, access->memory > 0 ? " of " : "", access->memory > 0 ? memory : "", access->start_ns,
+           access->end_ns);
 }
 
 void weir__check_add_conflict(weir__checker *checker, const char *hazard, uint32_t first, uint32_t second, uint64_t lo,
@@ -97,8 +100,9 @@ static bool run_line_steps(weir__checker *checker) {
 }
 
 static bool run_steps(weir__checker *checker) {
-  static check_step *const steps[] = {weir__check_presence, weir__check_accesses,    weir__check_commute,
-                                      weir__check_program,  weir__check_storage_use, weir__check_waits};
+  static check_step *const steps[] = {weir__check_presence, weir__check_accesses, weir__check_commute,
+                                      weir__check_program,  weir__check_replicas, weir__check_storage_use,
+                                      weir__check_waits};
   for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
     if (i <= 3 && checker->report->broken > 0) return true; // the rest has nothing to stand on
     if (!steps[i](checker)) return false;

@@ -26,18 +26,21 @@ typedef struct weir__checked_access {
   weir_mode mode;
   uint64_t object;  // what its bytes belong to: accesses of one object mean the same bytes by the same offsets
   uint64_t storage; // where they are
+  uint64_t memory;  // whose storage: as in weir__timeline_access
   uint64_t lo, hi;  // bytes of the object, and of the storage
   uint64_t offset;  // of `lo` in the stream's buffer
   uint64_t start_ns, end_ns;
   size_t first_flow; // what it reads from whom
   size_t flow_count;
+  bool brings; // a write by a transfer: of what the access before it reads, whose flows it has, too
 } weir__checked_access;
 
 // Bytes [lo, hi) that an access reads, and who wrote them in the program: WEIR__NO_ACCESS: nobody.
 typedef struct weir__flow {
   uint64_t lo, hi;
   uint32_t writer;
-  bool reported; // it is broken, and the report says so
+  uint32_t first; // if nobody did: the first access that reads them
+  bool reported;  // it is broken, and the report says so
 } weir__flow;
 
 // Bytes [lo, hi) of an object that were read before anyone wrote them, and when that first happened.
@@ -78,6 +81,9 @@ void weir__check_add(weir__checker *checker, const char *format, ...) __attribut
 void weir__check_add_conflict(weir__checker *checker, const char *hazard, uint32_t first, uint32_t second, uint64_t lo,
                               uint64_t hi, const char *why);
 
+// Puts, in a storage's map, what an access writes, or brings.
+bool weir__check_put(weir__checker *checker, uint32_t access);
+
 // Describes a task in `text`, which is returned.
 #define WEIR__TASK_TEXT 128
 const char *weir__check_describe(const weir__checker *checker, uint32_t task, char text[WEIR__TASK_TEXT]);
@@ -92,7 +98,8 @@ uint64_t weir__check_initial_ns(const weir__checker *checker, uint64_t object, u
 bool weir__check_presence(weir__checker *checker);    // every task of every pass: there once, done, at possible times?
 bool weir__check_accesses(weir__checker *checker);    // are the accesses the stream's, and where they should lie?
 bool weir__check_commute(weir__checker *checker);     // puts tasks that commute in the order in which they ran
-bool weir__check_program(weir__checker *checker);     // who writes, in the program, what is read, and was it there?
+bool weir__check_program(weir__checker *checker);     // who writes, in the program, what is read?
+bool weir__check_replicas(weir__checker *checker);    // was it there, written or brought by a transfer?
 bool weir__check_storage_use(weir__checker *checker); // each storage over time: is it still there, is there a race?
 bool weir__check_waits(weir__checker *checker);       // host waits, and what the timeline says that tasks waited for
 

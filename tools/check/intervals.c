@@ -121,7 +121,7 @@ static bool add_taken(weir__intervals *map, const weir__interval *interval) {
 }
 
 static bool add_gap(weir__intervals *map, uint64_t lo, uint64_t hi) {
-  weir__interval gap = {lo, hi, WEIR__NO_ACCESS, WEIR__NO_ACCESS};
+  weir__interval gap = {lo, hi, WEIR__NO_ACCESS, WEIR__NO_ACCESS, WEIR__NO_ACCESS};
   return lo == hi || add_taken(map, &gap);
 }
 
@@ -150,7 +150,7 @@ bool weir__intervals_take(weir__intervals *map, uint64_t lo, uint64_t hi) {
 }
 
 static bool same(const weir__interval *a, const weir__interval *b) {
-  return a->hi == b->lo && a->writer == b->writer && a->reader == b->reader;
+  return a->hi == b->lo && a->writer == b->writer && a->reader == b->reader && a->version == b->version;
 }
 
 bool weir__intervals_put(weir__intervals *map) {

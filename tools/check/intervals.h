@@ -13,8 +13,9 @@
 // A range [lo, hi). The rest belongs to whoever uses the map; neighbours that agree in it become one interval.
 typedef struct weir__interval {
   uint64_t lo, hi;
-  uint32_t writer; // the last access that wrote it
-  uint32_t reader; // an access that read it since
+  uint32_t writer;  // the last access that wrote it
+  uint32_t reader;  // an access that read it since
+  uint32_t version; // whose contents the writer left there: its own, or, of a transfer, those of another one
 } weir__interval;
 
 typedef struct weir__interval_node weir__interval_node;

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Goes through the accesses of each object in program order and finds for every byte that is read who wrote it. That
-// writer must have ended, and have written to the storage that is read. What is found stays as flows for the next step.
-// Objects that outlive the stream are read once more at its end.
-#include <inttypes.h>
+// Goes through the accesses of each object in program order and finds for every byte that is read who wrote it. What is
+// found stays as flows for the next steps. Objects that outlive the stream are read once more at its end.
 #include <stdlib.h>
 
 #include "check/checker.h"
@@ -25,33 +23,21 @@ static bool add_flow(weir__checker *checker, weir__checked_access *access, const
 
 // One interval that the access reads. Its `reader` is the first access, in program order, to read what nobody has written.
 static bool read_interval(weir__checker *checker, uint32_t index, weir__interval *interval) {
-  weir__checked_access *access = &checker->accesses[index];
-  weir__flow flow = {interval->lo, interval->hi, interval->writer, false};
-  uint32_t source = interval->writer != WEIR__NO_ACCESS ? interval->writer : interval->reader;
-  if (source != WEIR__NO_ACCESS) {
-    const weir__checked_access *from = &checker->accesses[source];
-    checker->report->hazards++;
-    if (from->storage != access->storage) {
-      const char *why = interval->writer != WEIR__NO_ACCESS ? "what is read was written to another storage"
-                                                            : "the same contents are read from two storages";
-      weir__check_add_conflict(checker, "RAW", source, index, interval->lo, interval->hi, why);
-      flow.reported = true;
-    } else if (interval->writer != WEIR__NO_ACCESS && from->end_ns > access->start_ns) {
-      weir__check_add_conflict(checker, "RAW", source, index, interval->lo, interval->hi,
-                               "the read starts before the write ends");
-      flow.reported = true;
-    }
-  } else {
-    interval->reader = index;
-  }
-  return add_flow(checker, access, &flow);
+  if (interval->writer == WEIR__NO_ACCESS && interval->reader == WEIR__NO_ACCESS) interval->reader = index;
+  weir__flow flow = {interval->lo, interval->hi, interval->writer, interval->reader, false};
+  return add_flow(checker, &checker->accesses[index], &flow);
 }
 
 static bool follow_access(weir__checker *checker, uint32_t index) {
   weir__checked_access *access = &checker->accesses[index];
   weir__intervals *map = &checker->map;
-  if (!weir__intervals_take(map, access->lo, access->hi)) return false;
   access->first_flow = checker->flow_count;
+  if (access->brings) {
+    access->first_flow = access[-1].first_flow;
+    access->flow_count = access[-1].flow_count;
+    return true;
+  }
+  if (!weir__intervals_take(map, access->lo, access->hi)) return false;
   for (size_t i = 0; i < map->taken_count; i++) {
     if (access->mode != WEIR_WRITE && !read_interval(checker, index, &map->taken[i])) return false;
     if (access->mode == WEIR_READ) continue;
@@ -86,7 +72,8 @@ static bool read_at_end(weir__checker *checker) {
     access.start_ns = access.end_ns = UINT64_MAX;
     access.first_flow = checker->flow_count;
     access.flow_count = 0;
-    if (!add_flow(checker, &access, &(weir__flow){interval->lo, interval->hi, interval->writer, false})) return false;
+    weir__flow flow = {interval->lo, interval->hi, interval->writer, interval->reader, false};
+    if (!add_flow(checker, &access, &flow)) return false;
     checker->accesses[checker->access_count++] = access;
     if (first == WEIR__NO_ACCESS) first = source;
     if (checker->accesses[first].storage != access.storage) {

@@ -76,9 +76,19 @@ uint32_t weir__ranks_buffer(const weir__stream *stream, uint64_t number) {
   return (uint32_t)(found - stream->buffers);
 }
 
+// What a transfer brings, behind what it reads.
+static void add_brought(weir__checker *checker, const weir__timeline_destination *destination) {
+  weir__checked_access access = checker->accesses[checker->access_count - 1];
+  access.mode = WEIR_WRITE;
+  access.storage = destination->storage;
+  access.memory = destination->memory;
+  access.brings = true;
+  checker->accesses[checker->access_count++] = access;
+}
+
 static bool take_accesses(weir__checker *checker) {
   const weir__timeline *timeline = checker->timeline;
-  checker->access_capacity = timeline->access_count + 1;
+  checker->access_capacity = timeline->access_count + timeline->task_count + 1;
   checker->accesses = malloc(checker->access_capacity * sizeof *checker->accesses);
   if (!checker->accesses) return false;
   for (uint32_t i = 0; i < checker->task_count; i++) {
@@ -91,12 +101,14 @@ static bool take_accesses(weir__checker *checker) {
                                  .mode = seen->mode,
                                  .object = seen->buffer,
                                  .storage = seen->storage,
+                                 .memory = seen->memory,
                                  .lo = seen->offset,
                                  .hi = seen->offset + seen->bytes,
                                  .offset = seen->offset,
                                  .start_ns = task->start_ns,
                                  .end_ns = task->end_ns};
     }
+    if (task->destination.storage != 0) add_brought(checker, &task->destination);
   }
   checker->report->accesses = checker->access_count;
   return true;
@@ -109,15 +121,15 @@ typedef bool check_step(weir__checker *checker);
 
 static bool run_steps(weir__ranks *self, const weir__stream *stream) {
   static rank_step *const between[] = {weir__ranks_calls, weir__ranks_messages, weir__ranks_versions};
-  static check_step *const within[] = {weir__check_commute, weir__check_program, weir__check_storage_use,
-                                       weir__check_waits};
+  static check_step *const within[] = {weir__check_commute, weir__check_program, weir__check_replicas,
+                                       weir__check_storage_use, weir__check_waits};
   weir__checker *checker = self->checker;
   if (!take_tasks(checker) || !take_accesses(checker)) return false;
   if (checker->report->broken == 0 && stream != NULL && !weir__ranks_stream(self, stream)) return false;
   for (size_t i = 0; i < 3 && checker->report->broken == 0; i++) {
     if (!between[i](self)) return false;
   }
-  for (size_t i = 0; i < 4; i++) {
+  for (size_t i = 0; i < sizeof within / sizeof *within; i++) {
     if (i <= 1 && checker->report->broken > 0) return true; // the rest has nothing to stand on
     if (!within[i](checker)) return false;
   }
@@ -130,13 +142,21 @@ static void release(weir__ranks *self) {
   free(self->message_of);
 }
 
+static const char *find_simulated(const weir__timeline *timeline) {
+  for (size_t i = 0; i < timeline->device_count; i++) {
+    if (strncmp(timeline->devices[i].name, "sim", 3) == 0) return timeline->devices[i].name;
+  }
+  return NULL;
+}
+
 bool weir__check_ranks(weir__checker *checker, const weir__stream *stream) {
   weir__stream buffers = {.name = NULL};
   weir__ranks self = {.checker = checker};
-  if (checker->timeline->other_memory[0]) {
+  const char *simulated = find_simulated(checker->timeline);
+  if (simulated != NULL) {
     weir__check_add(checker,
-                    "device '%s' has memory of its own, or a time: of ranks, contexts of CPU devices alone are checked",
-                    checker->timeline->other_memory);
+                    "device '%s' has a time of its own: timelines of ranks with simulated devices prove nothing",
+                    simulated);
     return true;
   }
   checker->options.ignore_host_waits = true;

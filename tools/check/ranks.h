@@ -10,7 +10,8 @@
 typedef struct weir__rank_message {
   uint64_t from, to, number;
   uint32_t send, receive;
-  weir__interval *carried; // what the sender had: bytes, and who wrote them
+  const weir__timeline_access *sent; // what the send reads of a shared buffer, or what was copied to where it reads
+  weir__interval *carried;           // what the sender had: bytes, and who wrote them
   size_t carried_count;
 } weir__rank_message;
 

@@ -77,8 +77,36 @@ static const weir__timeline_access *bytes_of(const weir__ranks *self, uint32_t t
   return end->access_count == 1 && access->mode == mode && access->shared != 0 ? access : NULL;
 }
 
-static void check_bytes(weir__ranks *self, const weir__rank_message *message) {
-  const weir__timeline_access *sent = bytes_of(self, message->send, WEIR_READ);
+// The task before one, of its rank, that is the last to write to an access's buffer; UINT32_MAX: there is none.
+static uint32_t find_writer(const weir__ranks *self, uint32_t task, const weir__timeline_access *access) {
+  uint64_t rank = weir__rank_of(seen(self, task));
+  while (task-- > 0 && weir__rank_of(seen(self, task)) == rank) {
+    const weir__timeline_task *before = seen(self, task);
+    for (uint32_t i = 0; i < before->access_count; i++) {
+      const weir__timeline_access *other = &self->checker->timeline->accesses[before->access_first + i];
+      if (other->buffer == access->buffer && other->mode != WEIR_READ) return task;
+    }
+  }
+  return UINT32_MAX;
+}
+
+// What is sent may have been copied first, from a device to a buffer on the host that is nobody's else.
+static const weir__timeline_access *find_sent(const weir__ranks *self, const weir__rank_message *message) {
+  const weir__timeline_access *direct = bytes_of(self, message->send, WEIR_READ);
+  const weir__timeline_task *send = seen(self, message->send);
+  if (direct != NULL || send->access_count != 1) return direct;
+  const weir__timeline_access *copy = &self->checker->timeline->accesses[send->access_first];
+  uint32_t writer = find_writer(self, message->send, copy);
+  if (copy->mode != WEIR_READ || writer == UINT32_MAX || !seen(self, writer)->copies) return NULL;
+  const weir__timeline_access *accesses = &self->checker->timeline->accesses[seen(self, writer)->access_first];
+  const weir__timeline_access *from = &accesses[accesses[0].mode != WEIR_READ], *to = &accesses[from == accesses];
+  bool all = from->mode == WEIR_READ && to->mode == WEIR_WRITE && to->offset == copy->offset &&
+             to->bytes == copy->bytes && from->bytes == copy->bytes;
+  return all && from->shared != 0 ? from : NULL;
+}
+
+static void check_bytes(weir__ranks *self, weir__rank_message *message) {
+  const weir__timeline_access *sent = message->sent = find_sent(self, message);
   const weir__timeline_access *received = bytes_of(self, message->receive, WEIR_WRITE);
   uint64_t call = seen(self, message->send)->call.number, other_call = seen(self, message->receive)->call.number;
   char text[WEIR__TASK_TEXT], other[WEIR__TASK_TEXT];
@@ -97,7 +125,7 @@ static void check_bytes(weir__ranks *self, const weir__rank_message *message) {
     weir__check_add(self->checker, "MESSAGE: %s receives for another call what %s sends", receiver, sender);
 }
 
-static void check_message(weir__ranks *self, const weir__rank_message *message) {
+static void check_message(weir__ranks *self, weir__rank_message *message) {
   char text[WEIR__TASK_TEXT], other[WEIR__TASK_TEXT];
   bool both = message->send != UINT32_MAX && message->receive != UINT32_MAX;
   uint32_t one = message->receive != UINT32_MAX ? message->receive : message->send;
@@ -133,7 +161,7 @@ bool weir__ranks_messages(weir__ranks *self) {
   join_ends(self);
   self->checker->report->messages = self->message_count;
   for (uint32_t i = 0; i < self->message_count && self->checker->report->broken == 0; i++) {
-    const weir__rank_message *message = &self->messages[i];
+    weir__rank_message *message = &self->messages[i];
     check_message(self, message);
     if (message->send != UINT32_MAX) self->message_of[message->send] = i;
     if (message->receive != UINT32_MAX) self->message_of[message->receive] = i;

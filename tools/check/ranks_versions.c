@@ -97,15 +97,16 @@ static void describe_writer(const versions *self, uint32_t writer, size_t size, 
 static void report(versions *self, uint32_t task, const weir__timeline_access *access, const weir__interval *has,
                    const weir__interval *last) {
   char text[WEIR__TASK_TEXT], own[200], right[200];
+  const char *memory = weir__timeline_memory_name(checker_of(self)->timeline, access->memory);
   uint64_t lo = has->lo > last->lo ? has->lo : last->lo, hi = has->hi < last->hi ? has->hi : last->hi;
   bool sends = checker_of(self)->tasks[task].seen->call.direction == WEIR__TIMELINE_SENDS;
   describe_writer(self, has->writer, sizeof own, own);
   describe_writer(self, last->writer, sizeof right, right);
   weir__check_add(self->ranks->checker,
                   "VERSION broken: %s %s shared buffer %" PRIu64 " [%" PRIu64 ", %" PRIu64
-                  ") as it was written by %s, but the last to write it was %s",
+                  ")%s%s as it was written by %s, but the last to write it was %s",
                   weir__check_describe(checker_of(self), task, text), sends ? "sends" : "reads", access->shared, lo, hi,
-                  own, right);
+                  access->memory > 0 ? " on " : "", access->memory > 0 ? memory : "", own, right);
 }
 
 // Compares what a rank has with the last versions. One finding for each access.
@@ -133,8 +134,9 @@ static bool set(weir__intervals *map, uint64_t lo, uint64_t hi, uint32_t writer)
   return weir__intervals_put(map);
 }
 
-static bool send(versions *self, uint32_t task, const weir__timeline_access *access) {
+static bool send(versions *self, uint32_t task) {
   weir__rank_message *message = &self->ranks->messages[self->ranks->message_of[task]];
+  const weir__timeline_access *access = message->sent;
   weir__intervals *local = local_of(self, access->buffer);
   if (!compare(self, task, access)) return false;
   if (!weir__intervals_take(local, access->offset, access->offset + access->bytes)) return false;
@@ -179,7 +181,7 @@ static bool run_step(versions *self, const step *one) {
   }
   const weir__timeline_task *task = checker->tasks[one->task].seen;
   const weir__timeline_access *access = &checker->timeline->accesses[task->access_first];
-  if (task->call.direction == WEIR__TIMELINE_SENDS) return send(self, one->task, access);
+  if (task->call.direction == WEIR__TIMELINE_SENDS) return send(self, one->task);
   if (task->call.direction == WEIR__TIMELINE_RECEIVES) return receive(self, one->task, access);
   return run_call(self, one->task, task);
 }

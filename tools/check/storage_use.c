@@ -34,7 +34,7 @@ static void check_read(weir__checker *checker, uint32_t index, const weir__inter
     const weir__flow *flow = &checker->flows[access->first_flow + *flow_index];
     if (flow->hi <= interval->lo) continue;
     if (flow->lo >= interval->hi) return;
-    if (!flow->reported && flow->writer != interval->writer && interval->writer != *reported) {
+    if (!flow->reported && flow->writer != interval->version && interval->writer != *reported) {
       const weir__checked_access *there = &checker->accesses[interval->writer];
       uint64_t lo = flow->lo > interval->lo ? flow->lo : interval->lo,
                hi = flow->hi < interval->hi ? flow->hi : interval->hi;
@@ -79,18 +79,14 @@ static bool follow_access(weir__checker *checker, uint32_t index) {
   if (!weir__intervals_take(map, access->lo, access->hi)) return false;
   for (size_t i = 0; i < map->taken_count; i++) {
     weir__interval *interval = &map->taken[i];
-    if (access->mode != WEIR_WRITE && interval->writer != WEIR__NO_ACCESS) {
+    if (access->mode != WEIR_WRITE && interval->writer != WEIR__NO_ACCESS)
       check_read(checker, index, interval, &flow, &reported_read);
-    }
-    if (access->mode != WEIR_READ) {
+    if (access->mode != WEIR_READ)
       check_write(checker, index, interval, &reported_write);
-      interval->writer = index;
-      interval->reader = WEIR__NO_ACCESS;
-    } else if (interval->reader == WEIR__NO_ACCESS || checker->accesses[interval->reader].end_ns <= access->end_ns) {
+    else if (interval->reader == WEIR__NO_ACCESS || checker->accesses[interval->reader].end_ns <= access->end_ns)
       interval->reader = index;
-    }
   }
-  return weir__intervals_put(map);
+  return weir__intervals_put(map) && (access->mode == WEIR_READ || weir__check_put(checker, index));
 }
 
 bool weir__check_storage_use(weir__checker *checker) {

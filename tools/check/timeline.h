@@ -14,7 +14,13 @@ typedef struct weir__timeline_access {
   weir_mode mode;
   uint64_t buffer, storage, offset, bytes; // offset + bytes does not overflow
   uint64_t shared;                         // the buffer's number on all ranks; 0: it has none
+  uint64_t memory;                         // index of the device in whose memory the storage is, + 1; 0: the host's
 } weir__timeline_access;
+
+// Where a transfer puts the bytes that its one access reads: at the same offset of another storage.
+typedef struct weir__timeline_destination {
+  uint64_t storage, memory; // 0: the task is no transfer; as in an access
+} weir__timeline_destination;
 
 typedef struct weir__timeline_wait {
   uint64_t task; // id
@@ -63,6 +69,8 @@ typedef struct weir__timeline_task {
   bool has_origin;                 // a stage submitted it
   weir__timeline_origin origin;
   weir__timeline_call call;
+  weir__timeline_destination destination;
+  bool copies; // what the one of its two accesses reads to where the other one writes
 } weir__timeline_task;
 
 enum { WEIR__TIMELINE_MOST_STAGES = 64, WEIR__TIMELINE_MOST_LINES = 4096 };
@@ -102,6 +110,10 @@ typedef struct weir__timeline_label {
 
 enum { WEIR__TIMELINE_LABEL_SLOTS = 4096 };
 
+typedef struct weir__timeline_device {
+  char name[48];
+} weir__timeline_device;
+
 typedef struct weir__timeline {
   uint64_t dropped;
   weir__timeline_task *tasks; // in the order of the file
@@ -116,7 +128,8 @@ typedef struct weir__timeline {
   size_t span_count, span_capacity;
   weir__timeline_rank *ranks; // of a timeline that was joined, by number
   size_t rank_count;
-  char other_memory[48];           // the name of a device of theirs that is no CPU; "": there is none
+  weir__timeline_device *devices; // of all ranks, in order
+  size_t device_count;
   weir__timeline_written *written; // in the order of the file
   size_t written_count, written_capacity;
   weir__timeline_label *labels; // of buffers that have one; some may be there more than once
@@ -130,6 +143,9 @@ typedef struct weir__timeline {
 weir_status weir__timeline_read(const char *path, char *message, size_t message_size, weir__timeline **out_timeline);
 weir_status weir__timeline_read_memory(const char *name, const void *data, size_t bytes, char *message,
                                        size_t message_size, weir__timeline **out_timeline);
+
+// The name of the device with a memory; "the host": it has none.
+const char *weir__timeline_memory_name(const weir__timeline *timeline, uint64_t memory);
 
 // A buffer's label; "": it has none. For messages: it takes time.
 const char *weir__timeline_label_of(const weir__timeline *timeline, uint64_t buffer);

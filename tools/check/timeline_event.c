@@ -74,6 +74,7 @@ static bool add_access(weir__timeline_reader *reader, const json_t *object, cons
       !weir__timeline_whole(reader, object, what, "bytes", &access.bytes)) {
     return false;
   }
+  if (!weir__timeline_take_memory(reader, object, what, &access.memory)) return false;
   if (json_object_get(object, "shared") && !weir__timeline_whole(reader, object, what, "shared", &access.shared))
     return false;
   static const char *const names[] = {NULL, "read", "write", "read_write", "commute"};
@@ -144,6 +145,7 @@ static bool add_task(weir__timeline_reader *reader, const json_t *event) {
   }
   task.access_count = (uint32_t)(timeline->access_count - task.access_first);
   task.wait_count = (uint32_t)json_array_size(waits);
+  if (!weir__timeline_take_destination(reader, args, what, &task)) return false;
   timeline->tasks[timeline->task_count++] = task;
   return true;
 }
@@ -163,5 +165,6 @@ bool weir__timeline_add_head(weir__timeline_reader *reader, const json_t *head) 
   if (version != 1)
     return weir__timeline_fail(reader, "timeline version %llu is not known, only 1", (unsigned long long)version);
   return weir__timeline_whole(reader, head, "weir", "dropped", &reader->timeline->dropped) &&
-         weir__timeline_add_ranks(reader, head) && weir__timeline_add_pipelines(reader, head);
+         weir__timeline_add_devices(reader, head) && weir__timeline_add_ranks(reader, head) &&
+         weir__timeline_add_pipelines(reader, head);
 }

@@ -1,18 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "check/timeline_reader.h"
-
-// The first device that is no CPU.
-static void find_other(weir__timeline *timeline, const json_t *devices) {
-  for (size_t i = 0; i < json_array_size(devices) && timeline->other_memory[0] == '\0'; i++) {
-    const char *name = json_string_value(json_object_get(json_array_get(devices, i), "name"));
-    if (name != NULL && strncmp(name, "cpu", 3) != 0)
-      snprintf(timeline->other_memory, sizeof timeline->other_memory, "%s", name);
-  }
-}
 
 // The timeline of a rank that is alone is the whole.
 static bool add_only_rank(weir__timeline_reader *reader, const json_t *head) {
@@ -33,7 +22,6 @@ bool weir__timeline_add_ranks(weir__timeline_reader *reader, const json_t *head)
   timeline->ranks = calloc(count, sizeof *timeline->ranks);
   if (!timeline->ranks) return weir__timeline_no_memory(reader);
   timeline->rank_count = count;
-  find_other(timeline, json_object_get(head, "devices"));
   for (size_t i = 0; i < count; i++) {
     const json_t *rank = json_array_get(list, i);
     if (!json_is_object(rank)) return weir__timeline_fail(reader, "weir: a rank is not an object");

@@ -62,6 +62,14 @@ bool weir__timeline_take_origin(weir__timeline_reader *reader, const json_t *arg
                                 weir__timeline_task *task);
 bool weir__timeline_join_pipelines(weir__timeline_reader *reader);
 
+// Of memories: the devices of the object "weir"; in whose memory some bytes are; what a transfer or copy does with its
+// accesses, which were read before.
+bool weir__timeline_add_devices(weir__timeline_reader *reader, const json_t *head);
+bool weir__timeline_take_memory(weir__timeline_reader *reader, const json_t *place, const char *what,
+                                uint64_t *out_memory);
+bool weir__timeline_take_destination(weir__timeline_reader *reader, const json_t *args, const char *what,
+                                     weir__timeline_task *task);
+
 // Of ranks: those of the object "weir"; what a task is in the common sequence; what calls say was written.
 bool weir__timeline_add_ranks(weir__timeline_reader *reader, const json_t *head);
 bool weir__timeline_take_call(weir__timeline_reader *reader, const json_t *args, const char *what,

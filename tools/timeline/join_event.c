@@ -58,6 +58,12 @@ static bool add_arrow(const weir__join *self, const weir__join_rank *rank, json_
                                                 (json_int_t)(first + weir__join_whole(access, "bytes")))) == 0;
 }
 
+// Bytes in some memory: the storage, and the device whose memory it is.
+static void change_place(const weir__join_rank *rank, json_t *place) {
+  add_to_number(place, "storage", weir__join_base(rank->number));
+  weir__join_add(place, "memory", rank->first_device);
+}
+
 static bool change_task(const weir__join *self, const weir__join_rank *rank, json_t *args) {
   uint64_t base = weir__join_base(rank->number);
   json_t *accesses = json_object_get(args, "accesses"), *waits = json_object_get(args, "waits");
@@ -65,8 +71,9 @@ static bool change_task(const weir__join *self, const weir__join_rank *rank, jso
   weir__join_add(args, "pipeline", rank->number * WEIR__JOIN_PIPELINES);
   for (size_t i = 0; i < json_array_size(accesses); i++) {
     add_to_number(json_array_get(accesses, i), "buffer", base);
-    add_to_number(json_array_get(accesses, i), "storage", base);
+    change_place(rank, json_array_get(accesses, i));
   }
+  change_place(rank, json_object_get(args, "transfer"));
   for (size_t i = 0; i < json_array_size(waits); i++) {
     add_to_number(json_array_get(waits, i), "task", base);
     add_to_number(json_array_get(waits, i), "buffer", base);
