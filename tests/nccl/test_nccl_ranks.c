@@ -110,6 +110,10 @@ static void refuse(rank_run *run) {
       weir_mpi_nccl_all_reduce(nccl, buffers, 0, 6, WEIR_REDUCE_SUM, WEIR_REDUCE_U32) != WEIR_ERROR_INVALID_ARGUMENT ||
       weir_mpi_nccl_all_reduce(nccl, buffers, 0, 4, WEIR_REDUCE_KERNEL, WEIR_REDUCE_U32) !=
           WEIR_ERROR_INVALID_ARGUMENT ||
+      weir_mpi_nccl_all_reduce(nccl, buffers, 0, 4, WEIR_REDUCE_SUM, (weir_reduce_type)6) !=
+          WEIR_ERROR_INVALID_ARGUMENT ||
+      weir_mpi_nccl_all_reduce(nccl, buffers, 0, 4, WEIR_REDUCE_SUM, WEIR_REDUCE_F64) != WEIR_ERROR_INVALID_ARGUMENT ||
+      weir_mpi_nccl_reduce(nccl, buffers, 4, 8, WEIR_REDUCE_SUM, WEIR_REDUCE_I64, 0) != WEIR_ERROR_INVALID_ARGUMENT ||
       weir_mpi_nccl_all_reduce(nccl, buffers, BYTES, 4, WEIR_REDUCE_SUM, WEIR_REDUCE_U32) != WEIR_ERROR_OUT_OF_RANGE ||
       weir_mpi_nccl_broadcast(nccl, buffers, 0, 4, RANKS) != WEIR_ERROR_INVALID_ARGUMENT ||
       weir_mpi_nccl_broadcast(nccl, buffers, 0, 0, 0) != WEIR_ERROR_INVALID_ARGUMENT)
