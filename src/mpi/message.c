@@ -19,7 +19,7 @@ weir__mpi_message *weir__mpi_message_create(weir_mpi *mpi, weir__mpi_message_kin
   uint64_t room = bytes < WEIR__MPI_CAUSE ? WEIR__MPI_CAUSE : bytes;
   if (room > SIZE_MAX - own - 2 * ALIGNMENT) return NULL;
   size_t all = own + ALIGNMENT + ((size_t)room + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-  weir__mpi_message *message = weir__mpi_pool_take(&mpi->pool, all);
+  weir__mpi_message *message = weir__mpi_pool_take(&mpi->pool, all, &all);
   if (message == NULL) return NULL;
   *message = (weir__mpi_message){.mpi = mpi, .kind = kind, .bytes = bytes, .pieces = 1, .allocated = all};
   message->wire = (weir__mpi_header *)((unsigned char *)message + own);

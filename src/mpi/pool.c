@@ -1,46 +1,112 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pool.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 
-enum { MOST_KEPT = 256 };
+enum { MOST_SMALL = 256 };
 
 void weir__mpi_pool_initialize(weir__mpi_pool *pool) {
   pthread_mutex_init(&pool->lock, NULL);
 }
 
-void weir__mpi_pool_deinitialize(weir__mpi_pool *pool) {
-  while (pool->first != NULL) {
-    weir__mpi_free *first = pool->first;
-    pool->first = first->next;
+static void free_all(weir__mpi_free *first) {
+  while (first != NULL) {
+    weir__mpi_free *next = first->next;
     free(first);
+    first = next;
   }
+}
+
+void weir__mpi_pool_deinitialize(weir__mpi_pool *pool) {
+  free_all(pool->first);
+  free_all(pool->large);
   pthread_mutex_destroy(&pool->lock);
 }
 
-void *weir__mpi_pool_take(weir__mpi_pool *pool, size_t bytes) {
-  if (bytes > WEIR__MPI_POOL_BYTES) return aligned_alloc(WEIR__MPI_POOL_ALIGNMENT, bytes);
-  pthread_mutex_lock(&pool->lock);
+// ---------------------------------------------------------------------------------------------------------------
+// Small memory is all of one size. The lock is held.
+
+static weir__mpi_free *take_small(weir__mpi_pool *pool) {
   weir__mpi_free *first = pool->first;
-  if (first != NULL) {
-    pool->first = first->next;
-    pool->count--;
+  if (first == NULL) return NULL;
+  pool->first = first->next;
+  pool->count--;
+  return first;
+}
+
+static bool keep_small(weir__mpi_pool *pool, weir__mpi_free *given) {
+  if (pool->count == MOST_SMALL) return false;
+  given->next = pool->first;
+  pool->first = given;
+  pool->count++;
+  return true;
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Large memory serves those who ask for as much or for little less. The lock is held.
+
+static weir__mpi_free *unlink_large(weir__mpi_pool *pool, weir__mpi_free **link) {
+  weir__mpi_free *found = *link;
+  *link = found->next;
+  pool->large_count--;
+  pool->large_bytes -= found->bytes;
+  return found;
+}
+
+static weir__mpi_free *take_large(weir__mpi_pool *pool, size_t bytes) {
+  weir__mpi_free **best = NULL;
+  for (weir__mpi_free **link = &pool->large; *link != NULL; link = &(*link)->next) {
+    size_t has = (*link)->bytes;
+    if (has >= bytes && has - bytes <= bytes / 4 && (best == NULL || has < (*best)->bytes)) best = link;
   }
+  return best == NULL ? NULL : unlink_large(pool, best);
+}
+
+static void keep_large(weir__mpi_pool *pool, weir__mpi_free *given) {
+  given->next = pool->large;
+  pool->large = given;
+  pool->large_count++;
+  pool->large_bytes += given->bytes;
+}
+
+// What was not used for longest, and is too much. NULL: nothing is.
+static weir__mpi_free *drop_large(weir__mpi_pool *pool) {
+  if (pool->large_bytes <= WEIR__MPI_POOL_KEPT && pool->large_count <= WEIR__MPI_POOL_MOST_LARGE) return NULL;
+  weir__mpi_free **link = &pool->large;
+  while ((*link)->next != NULL) link = &(*link)->next;
+  return unlink_large(pool, link);
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+
+void *weir__mpi_pool_take(weir__mpi_pool *pool, size_t bytes, size_t *out_bytes) {
+  bool small = bytes <= WEIR__MPI_POOL_BYTES;
+  if (small) bytes = WEIR__MPI_POOL_BYTES;
+  pthread_mutex_lock(&pool->lock);
+  weir__mpi_free *found = small ? take_small(pool) : bytes >= WEIR__MPI_POOL_LARGE ? take_large(pool, bytes) : NULL;
   pthread_mutex_unlock(&pool->lock);
-  return first != NULL ? (void *)first : aligned_alloc(WEIR__MPI_POOL_ALIGNMENT, WEIR__MPI_POOL_BYTES);
+  *out_bytes = found != NULL && !small ? found->bytes : bytes;
+  return found != NULL ? (void *)found : aligned_alloc(WEIR__MPI_POOL_ALIGNMENT, bytes);
 }
 
 void weir__mpi_pool_give(weir__mpi_pool *pool, void *memory, size_t bytes) {
-  weir__mpi_free *given = memory;
-  if (bytes <= WEIR__MPI_POOL_BYTES) {
-    pthread_mutex_lock(&pool->lock);
-    if (pool->count < MOST_KEPT) {
-      given->next = pool->first;
-      pool->first = given;
-      pool->count++;
-      given = NULL;
-    }
-    pthread_mutex_unlock(&pool->lock);
+  weir__mpi_free *given = memory, *dropped = NULL;
+  bool small = bytes <= WEIR__MPI_POOL_BYTES, large = bytes >= WEIR__MPI_POOL_LARGE;
+  if (!small && !large) {
+    free(memory);
+    return;
   }
-  free(given);
+  given->bytes = bytes;
+  given->next = NULL;
+  pthread_mutex_lock(&pool->lock);
+  if (large) keep_large(pool, given);
+  weir__mpi_free **end = &dropped;
+  while (large && (*end = drop_large(pool)) != NULL) {
+    (*end)->next = NULL;
+    end = &(*end)->next;
+  }
+  if (small && !keep_small(pool, given)) dropped = given;
+  pthread_mutex_unlock(&pool->lock);
+  free_all(dropped);
 }

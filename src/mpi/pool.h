@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Memory for small messages: one thread takes it and another gives it back, which an allocator's caches by thread do not
-// like. Any thread.
+// Memory for messages. One thread takes it and another gives it back, which an allocator's caches by thread do not like; and
+// large memory comes from the system anew each time, page by page, which takes longer than to copy into it. So small memory
+// is kept, and large memory, as long as it is not too much. Any thread.
 #ifndef WEIR_MPI_POOL_H
 #define WEIR_MPI_POOL_H
 
@@ -9,16 +10,26 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { WEIR__MPI_POOL_BYTES = 2048, WEIR__MPI_POOL_ALIGNMENT = 64 };
+enum {
+  WEIR__MPI_POOL_BYTES = 2048,     // small memory has at most so many bytes
+  WEIR__MPI_POOL_LARGE = 1 << 17,  // and large memory at least so many
+  WEIR__MPI_POOL_MOST_LARGE = 64,  // so much of it is kept
+  WEIR__MPI_POOL_KEPT = 256 << 20, // and so many bytes
+  WEIR__MPI_POOL_ALIGNMENT = 64,
+};
 
 typedef struct weir__mpi_free {
   struct weir__mpi_free *next;
+  size_t bytes;
 } weir__mpi_free;
 
 typedef struct weir__mpi_pool {
   pthread_mutex_t lock;
-  weir__mpi_free *first;
+  weir__mpi_free *first; // small
   uint32_t count;
+  weir__mpi_free *large; // what was given back last is first
+  uint32_t large_count;
+  size_t large_bytes;
 } weir__mpi_pool;
 
 void weir__mpi_pool_initialize(weir__mpi_pool *pool);
@@ -26,8 +37,8 @@ void weir__mpi_pool_initialize(weir__mpi_pool *pool);
 // When all memory has been given back.
 void weir__mpi_pool_deinitialize(weir__mpi_pool *pool);
 
-// Aligned memory, of the pool if `bytes` is at most WEIR__MPI_POOL_BYTES; given back with the same size. NULL: there is none.
-void *weir__mpi_pool_take(weir__mpi_pool *pool, size_t bytes);
+// Aligned memory; given back with the number of bytes that it has, which may be more than was asked. NULL: there is none.
+void *weir__mpi_pool_take(weir__mpi_pool *pool, size_t bytes, size_t *out_bytes);
 void weir__mpi_pool_give(weir__mpi_pool *pool, void *memory, size_t bytes);
 
 #endif // WEIR_MPI_POOL_H
