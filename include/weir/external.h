@@ -42,6 +42,29 @@ WEIR_API weir_status weir_host_event_create(weir_context *context, const char *l
 // Errors: INVALID_ARGUMENT (no host event, or one that was signalled before; PENDING or TIMEOUT).
 WEIR_API weir_status weir_host_event_signal(weir_event *event, weir_status status);
 
+// Says that work outside Weir uses the storage of the tasks that wait for a host event: MPI sends from it, say. Then
+// these tasks keep their place until the event is signalled, so that nobody else gets the storage: weir_context_cancel
+// and weir_group_cancel do not let them go before. They are skipped once it is.
+// Errors: INVALID_ARGUMENT (as weir_host_event_signal).
+WEIR_API weir_status weir_host_event_hold(weir_event *event);
+
+// Ends a host event as weir_host_event_signal, with a status that is not OK, where work outside cannot be ended and may
+// still use the storage of the tasks that wait: that storage is never used for other contents nor freed, also not by
+// weir_context_release. A buffer that has it keeps it until it is released or renamed, and its contents may change. The
+// storage of other devices than CUDA's goes with the device.
+// Errors: as weir_host_event_signal; INVALID_ARGUMENT (OK).
+WEIR_API weir_status weir_host_event_abandon(weir_event *event, weir_status status);
+
+// Finds the device in whose memory a range's contents are, all of them, when the tasks submitted so far are done. NULL:
+// the host's memory has them all, too, or no memory has, or they are undefined. `bytes` may be WEIR_WHOLE. Later tasks
+// and memories that are full move contents: this is for a choice, not for an address.
+// Errors: OUT_OF_RANGE.
+WEIR_API weir_status weir_buffer_device(weir_buffer *buffer, uint64_t offset, uint64_t bytes, weir_device **out_device);
+
+// The device on which tasks of a kernel run that name none: the first one that the kernel has code for. NULL: there is
+// none, or WEIR_CONTEXT_PLACE lets Weir choose for each task.
+WEIR_API weir_device *weir_kernel_device(weir_kernel *kernel);
+
 // Declares that work outside Weir, which ends with `event`, reads (READ), overwrites (WRITE) or updates (READ_WRITE) a
 // buffer on wrapped memory, in the place where the buffer lives. Later tasks that conflict with such an access wait for
 // the event: after READ those that write, after WRITE and READ_WRITE all. Other tasks, and other buffers, do not. The

@@ -29,22 +29,69 @@ weir_status weir_host_event_create(weir_context *context, const char *label, wei
   return external != NULL ? WEIR_OK : weir__error(WEIR_ERROR_OUT_OF_MEMORY, "host event: no memory");
 }
 
-weir_status weir_host_event_signal(weir_event *event, weir_status status) {
-  weir_status found = weir__object_check(event, WEIR__KIND_EVENT, NULL, "host event signal");
+// A host event that was not signalled; NULL: it is none. The lock is held.
+static weir__external *pending_of(const weir_event *event) {
+  weir__external *external = weir__external_of(event);
+  return external != NULL && external->import == NULL ? external : NULL;
+}
+
+static weir_status not_pending(const char *what) {
+  return weir__error(WEIR_ERROR_INVALID_ARGUMENT,
+                     "%s: the event is not of weir_host_event_create, or was signalled before", what);
+}
+
+// `leaves`: the storage of tasks that wait is left to work outside.
+static weir_status signal(weir_event *event, weir_status status, bool leaves, const char *what) {
+  weir_status found = weir__object_check(event, WEIR__KIND_EVENT, NULL, what);
   if (found != WEIR_OK) return found;
-  if (status == WEIR_PENDING || status == WEIR_TIMEOUT || (int)status < 0 || status > WEIR_ERROR_IO)
-    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "host event signal: %d is no status of something that is done",
-                       (int)status);
+  if (status == WEIR_PENDING || status == WEIR_TIMEOUT || (int)status < 0 || status > WEIR_ERROR_IO ||
+      (leaves && status == WEIR_OK))
+    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "%s: %d is no status of something that is done", what, (int)status);
   weir_context *context = event->object.context;
   weir__context_lock(context);
-  weir__external *external = weir__external_of(event);
-  bool pending = external != NULL && external->import == NULL;
-  if (pending && event->sync != NULL) weir__tsan_release(&event->sync->end);
-  if (pending) weir__external_end(context, external, status, weir_status_text(status));
+  weir__external *external = pending_of(event);
+  if (external != NULL && event->sync != NULL) weir__tsan_release(&event->sync->end);
+  if (external != NULL && leaves) weir__external_leave(context, external);
+  if (external != NULL) weir__external_end(context, external, status, weir_status_text(status));
   weir__context_unlock(context);
-  if (pending) return WEIR_OK;
-  return weir__error(WEIR_ERROR_INVALID_ARGUMENT,
-                     "host event signal: the event is not of weir_host_event_create, or was signalled before");
+  return external != NULL ? WEIR_OK : not_pending(what);
+}
+
+weir_status weir_host_event_signal(weir_event *event, weir_status status) {
+  return signal(event, status, false, "host event signal");
+}
+
+weir_status weir_host_event_abandon(weir_event *event, weir_status status) {
+  return signal(event, status, true, "host event abandon");
+}
+
+weir_status weir_host_event_hold(weir_event *event) {
+  weir_status found = weir__object_check(event, WEIR__KIND_EVENT, NULL, "host event hold");
+  if (found != WEIR_OK) return found;
+  weir_context *context = event->object.context;
+  weir__context_lock(context);
+  weir__external *external = pending_of(event);
+  if (external != NULL) external->holds = true;
+  weir__context_unlock(context);
+  return external != NULL ? WEIR_OK : not_pending("host event hold");
+}
+
+weir_status weir_buffer_device(weir_buffer *buffer, uint64_t offset, uint64_t bytes, weir_device **out_device) {
+  if (out_device == NULL) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "buffer device: out_device is NULL");
+  *out_device = NULL;
+  weir_status status = weir__object_check(buffer, WEIR__KIND_BUFFER, NULL, "buffer device");
+  if (status != WEIR_OK) return status;
+  if (offset >= buffer->bytes || (bytes != WEIR_WHOLE && (bytes == 0 || bytes > buffer->bytes - offset)))
+    return weir__error(WEIR_ERROR_OUT_OF_RANGE, "buffer device: bytes leave buffer %llu '%s' of %llu bytes",
+                       (unsigned long long)buffer->id, buffer->label, (unsigned long long)buffer->bytes);
+  weir_context *context = buffer->object.context;
+  weir__context_lock(context);
+  uint64_t end = bytes == WEIR_WHOLE ? buffer->bytes : offset + bytes;
+  uint32_t spaces = weir__buffer_common_spaces(buffer, offset, end);
+  if (spaces != 0 && (spaces & weir__space_bit(WEIR__HOST_SPACE)) == 0)
+    *out_device = context->memory.devices[__builtin_ctz(spaces)];
+  weir__context_unlock(context);
+  return WEIR_OK;
 }
 
 static weir_status check(weir_buffer *buffer, weir_mode mode, const char *what) {
@@ -71,6 +118,15 @@ weir_status weir_buffer_follow(weir_buffer *buffer, weir_mode mode, weir_event *
   status = weir__follow_submit(buffer, mode, event);
   weir__context_unlock(context);
   return status;
+}
+
+weir_device *weir_kernel_device(weir_kernel *kernel) {
+  if (kernel == NULL || weir__object_check(kernel, WEIR__KIND_KERNEL, NULL, "kernel device") != WEIR_OK) return NULL;
+  weir_context *context = kernel->object.context;
+  weir__context_lock(context);
+  weir_device *device = kernel->has_device && context->placement == NULL ? context->host.devices[kernel->device] : NULL;
+  weir__context_unlock(context);
+  return device;
 }
 
 // The device in whose queues an event of the buffer has a place: that of the memory where the buffer is.

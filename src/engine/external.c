@@ -69,6 +69,16 @@ static void end_import(weir__external_fence *fence) {
   if (external != NULL) weir__external_end(external->event->object.context, external, fence->status, fence->text);
 }
 
+void weir__external_leave(weir_context *context, const weir__external *external) {
+  for (const struct weir__awaiting *waiting = external->waiting; waiting != NULL; waiting = waiting->next) {
+    const weir__task *task = weir__window_task(&context->host.window, waiting->task);
+    for (uint32_t i = 0; i < task->arg_count; i++) { // those that are values are in no pool
+      for (uint32_t space = 0; space < context->memory.space_count; space++)
+        weir__pool_leave(&context->memory.pools[space], task->args[i]);
+    }
+  }
+}
+
 void weir__external_abandon(weir_context *context, weir__external *external, const char *why) {
   for (const struct weir__awaiting *waiting = external->waiting; waiting != NULL; waiting = waiting->next)
     weir__window_task(&context->host.window, waiting->task)->dropped = true;
@@ -118,7 +128,8 @@ static void cancel(weir_context *context, weir__external *external) {
   for (struct weir__awaiting **link = &external->waiting; *link != NULL;) {
     struct weir__awaiting *awaiting = *link;
     weir__task *task = weir__window_task(&context->host.window, awaiting->task);
-    if (awaiting->device != NULL || weir__host_skip_status(&context->host, task) != WEIR_ERROR_CANCELLED) {
+    if (external->holds || awaiting->device != NULL ||
+        weir__host_skip_status(&context->host, task) != WEIR_ERROR_CANCELLED) {
       link = &awaiting->next;
       continue;
     }

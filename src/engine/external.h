@@ -26,6 +26,7 @@ struct weir__external {
   weir_event *event;                           // the reference that a task would have
   struct weir__awaiting *waiting, **last_link; // as they came
   weir__external_fence *import;                // what its device watches; NULL: the host signals it
+  bool holds;                                  // tasks that wait keep their storage until it ends, cancelled or not
   char name[WEIR__EXTERNAL_NAME_BYTES];        // for messages: "host event 'decoded'"
 };
 
@@ -42,6 +43,9 @@ weir__external *weir__external_create(weir_context *context, const char *name);
 
 // The work outside ended. Tasks that waited go on; the external event is gone. `message`: why it failed.
 void weir__external_end(weir_context *context, weir__external *external, weir_status status, const char *message);
+
+// Storage of the tasks that wait is never used for anything else, nor freed: the work outside may go on.
+void weir__external_leave(weir_context *context, const weir__external *external);
 
 // Nobody can signal it any more: tasks that wait are skipped.
 void weir__external_abandon(weir_context *context, weir__external *external, const char *why);
@@ -61,7 +65,7 @@ void weir__externals_give(weir_context *context, struct weir__awaiting *awaiting
 void weir__externals_await(weir_context *context, weir__task *task, weir_device *device, weir_event *const *events,
                            uint32_t count);
 
-// Tasks were cancelled: those among them that wait go on, and are skipped.
+// Tasks were cancelled: those among them that wait go on, and are skipped. What waits for an event that holds stays.
 void weir__externals_cancel(weir_context *context);
 
 // The name of what a task waits for; NULL: it waits for no external event.

@@ -19,7 +19,7 @@ void weir__arena_deinitialize(weir__arena *arena) {
   while (arena->chunks != NULL) {
     struct weir__arena_chunk *chunk = arena->chunks;
     arena->chunks = chunk->next;
-    arena->source.free(arena->source.user, chunk->memory);
+    if (!arena->leaves) arena->source.free(arena->source.user, chunk->memory);
     weir__free(chunk);
   }
 }
@@ -96,6 +96,11 @@ static void release(void *user, void *memory) {
   weir__free(chunk);
 }
 
+static void leave(void *user) {
+  weir__arena *arena = user;
+  arena->leaves = true;
+}
+
 weir__memory_source weir__arena_source(weir__arena *arena) {
-  return (weir__memory_source){.allocate = allocate, .free = release, .user = arena};
+  return (weir__memory_source){.allocate = allocate, .free = release, .user = arena, .leave = leave};
 }

@@ -15,6 +15,7 @@ typedef struct weir__arena {
   weir__memory_source source;       // of chunks, aligned to WEIR__ARENA_ALIGNMENT at least
   uint64_t chunk_bytes, largest;    // of the next chunk, which doubles up to `largest`
   struct weir__arena_chunk *chunks; // newest first
+  bool leaves;                      // some of its memory must never be returned: none of it is at the end
 } weir__arena;
 
 void weir__arena_initialize(weir__arena *arena, const weir__memory_source *source, uint64_t smallest, uint64_t largest);
@@ -22,7 +23,7 @@ void weir__arena_initialize(weir__arena *arena, const weir__memory_source *sourc
 // Has a chunk of this size made now, where making one later would take time that is not there then. False: no memory.
 bool weir__arena_reserve(weir__arena *arena, uint64_t bytes);
 
-// Returns all chunks.
+// Returns all chunks, unless the arena leaves some.
 void weir__arena_deinitialize(weir__arena *arena);
 
 // The arena as a source. It must outlive the pool.

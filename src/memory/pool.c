@@ -76,7 +76,8 @@ void weir__pool_deinitialize(weir__pool *pool) {
     struct weir__block_slab *slab = pool->slabs;
     pool->slabs = slab->next;
     for (int i = 0; i < SLAB_BLOCKS; i++) {
-      if (slab->blocks[i].memory != NULL) pool->source.free(pool->source.user, slab->blocks[i].memory);
+      if (slab->blocks[i].memory != NULL && !slab->blocks[i].left)
+        pool->source.free(pool->source.user, slab->blocks[i].memory);
       if (slab->blocks[i].users_sync != NULL) forget_users(&slab->blocks[i]);
     }
     weir__free(slab);
@@ -209,13 +210,14 @@ weir__block *weir__pool_take_idle(weir__pool *pool, uint64_t bytes, bool search,
 }
 
 bool weir__pool_take_used(weir__pool *pool, weir__block *block, uint64_t bytes) {
-  if (!block->users_known || block->bytes < bytes) return false;
+  if (block->left || !block->users_known || block->bytes < bytes) return false;
   unlink(pool, block);
   return true;
 }
 
 void weir__pool_give(weir__pool *pool, weir__block *block) {
   weir__block *first = pool->free[block->size_class];
+  if (block->left) return;
   block->state = WEIR__BLOCK_FREE;
   block->previous = NULL;
   block->next = first;
@@ -227,6 +229,7 @@ void weir__pool_give(weir__pool *pool, weir__block *block) {
 void weir__pool_give_waiting(weir__pool *pool, weir__block *block) {
   uint8_t size_class = block->size_class;
   weir__block *last = pool->last_waiting[size_class];
+  if (block->left) return;
   block->state = WEIR__BLOCK_WAITING;
   block->next = NULL;
   block->previous = last;
@@ -236,6 +239,24 @@ void weir__pool_give_waiting(weir__pool *pool, weir__block *block) {
     last->next = block;
   pool->last_waiting[size_class] = block;
   pool->waiting_bytes += block->bytes;
+}
+
+static bool has_address(const weir__block *block, const void *address) {
+  uintptr_t first = (uintptr_t)block->memory, at = (uintptr_t)address;
+  return first != 0 && at >= first && at < first + block->bytes;
+}
+
+void weir__pool_leave(weir__pool *pool, const void *address) {
+  for (struct weir__block_slab *slab = pool->slabs; slab != NULL; slab = slab->next) {
+    for (int i = 0; i < SLAB_BLOCKS; i++) {
+      weir__block *block = &slab->blocks[i];
+      if (block->left || !has_address(block, address)) continue;
+      if (block->state != WEIR__BLOCK_HANDED_OUT) unlink(pool, block);
+      block->left = true;
+      if (pool->source.leave != NULL) pool->source.leave(pool->source.user);
+      return;
+    }
+  }
 }
 
 void weir__pool_trim(weir__pool *pool, uint64_t bytes, const weir__liveness *liveness) {

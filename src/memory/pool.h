@@ -31,6 +31,7 @@ typedef struct weir__block {
   uint8_t user_count;
   bool users_known; // `users` holds all that were in flight
   bool from_heap;   // the process's
+  bool left;        // work outside may use it for ever (weir__pool_leave)
   uint8_t size_class;
   struct weir__sync *users_sync; // where ThreadSanitizer watches: the ends of its latest users (window/trail.h)
 } weir__block;
@@ -40,6 +41,7 @@ typedef struct weir__memory_source {
   void *(*allocate)(void *user, uint64_t bytes); // NULL: there is none
   void (*free)(void *user, void *memory);
   void *user;
+  void (*leave)(void *user); // some memory must never be returned, nor what it was cut from; NULL: that takes nothing
 } weir__memory_source;
 
 // The process's heap.
@@ -61,7 +63,7 @@ typedef struct weir__pool {
 // `first_number`: of the first block.
 void weir__pool_initialize(weir__pool *pool, const weir__memory_source *source, uint64_t limit, uint64_t first_number);
 
-// Frees all memory. Blocks that are still handed out become invalid.
+// Frees all memory but what is left for ever. Blocks that are still handed out become invalid.
 void weir__pool_deinitialize(weir__pool *pool);
 
 typedef enum weir__pool_result {
@@ -97,6 +99,10 @@ bool weir__pool_take_used(weir__pool *pool, weir__block *block, uint64_t bytes);
 // Gives a block back: idle, or with users in flight (last_use and users are set).
 void weir__pool_give(weir__pool *pool, weir__block *block);
 void weir__pool_give_waiting(weir__pool *pool, weir__block *block);
+
+// The block that has this address, if the pool has it, is neither handed out again nor freed, also not by
+// weir__pool_deinitialize. Who has it may keep it, and gives it back as ever.
+void weir__pool_leave(weir__pool *pool, const void *address);
 
 // Returns idle memory to the system, until at most `bytes` are held or nothing idle is left.
 void weir__pool_trim(weir__pool *pool, uint64_t bytes, const weir__liveness *liveness);

@@ -9,27 +9,40 @@ static void put_pending(weir_mpi *mpi, weir__mpi_message *message) {
   mpi->pending = message;
 }
 
-// The bytes of a piece: what the header and the contents, or the cause in their place, have there.
-static uint64_t piece_bytes(const weir__mpi_message *message, uint64_t piece) {
-  uint64_t length = weir__mpi_message_length(message), most = message->mpi->options.piece_bytes;
-  if (message->kind == WEIR__MPI_SEND_CONTROL) return length;
-  if (message->kind == WEIR__MPI_RECEIVE && piece == 0 && length < sizeof(weir__mpi_header) + WEIR__MPI_CAUSE)
-    length = sizeof(weir__mpi_header) + WEIR__MPI_CAUSE;
-  if (message->kind == WEIR__MPI_SEND && message->wire->status != WEIR_OK)
-    length = piece == 0 ? sizeof(weir__mpi_header) + message->wire->text_bytes : 0;
-  uint64_t offset = piece * most;
-  if (offset >= length) return 0;
-  return length - offset < most ? length - offset : most;
+typedef struct piece {
+  unsigned char *memory;
+  uint64_t bytes;
+} piece;
+
+// Of `bytes` bytes from `first` on, those of piece number `index`.
+static piece cut(unsigned char *first, uint64_t bytes, uint64_t index, uint64_t most) {
+  uint64_t offset = index * most;
+  if (offset >= bytes) return (piece){first, 0};
+  return (piece){first + offset, bytes - offset < most ? bytes - offset : most};
 }
 
-static bool begin_piece(weir_mpi *mpi, weir__mpi_message *message, uint64_t piece) {
+// What a piece carries of the header and the contents, or of the cause in their place.
+static piece find_piece(const weir__mpi_message *message, uint64_t index) {
+  unsigned char *wire = (unsigned char *)message->wire;
+  uint64_t most = message->mpi->options.piece_bytes, header = sizeof(weir__mpi_header);
+  bool sends = message->kind == WEIR__MPI_SEND, apart = message->is_apart;
+  if (message->kind == WEIR__MPI_SEND_CONTROL) return cut(wire, message->bytes, index, most);
+  if (sends && message->wire->status != WEIR_OK)
+    return index == 0 ? (piece){wire, header + message->wire->text_bytes} : (piece){wire, 0};
+  if (apart && index == 0) return (piece){wire, header + (sends ? 0 : WEIR__MPI_CAUSE)};
+  if (apart) return cut(message->contents, message->bytes, index - 1, most);
+  uint64_t length = header + message->bytes;
+  if (!sends && index == 0 && message->bytes < WEIR__MPI_CAUSE) length = header + WEIR__MPI_CAUSE;
+  return cut(wire, length, index, most);
+}
+
+static bool begin_piece(weir_mpi *mpi, weir__mpi_message *message, uint64_t index) {
   weir__mpi_transport *transport = mpi->transport;
-  unsigned char *memory = (unsigned char *)message->wire + piece * mpi->options.piece_bytes;
-  uint64_t bytes = piece_bytes(message, piece);
+  piece at = find_piece(message, index);
   if (message->kind == WEIR__MPI_RECEIVE)
-    return transport->receive(transport, WEIR__MPI_CONTENTS, message->peer, message->tag, memory, bytes, message);
+    return transport->receive(transport, WEIR__MPI_CONTENTS, message->peer, message->tag, at.memory, at.bytes, message);
   weir__mpi_channel channel = message->kind == WEIR__MPI_SEND ? WEIR__MPI_CONTENTS : WEIR__MPI_CONTROL;
-  return transport->send(transport, channel, message->peer, message->tag, memory, bytes, message);
+  return transport->send(transport, channel, message->peer, message->tag, at.memory, at.bytes, message);
 }
 
 static void begin(weir_mpi *mpi, weir__mpi_message *message, uint64_t now) {
@@ -39,12 +52,14 @@ static void begin(weir_mpi *mpi, weir__mpi_message *message, uint64_t now) {
   }
   message->begun_ns = now;
   uint64_t pieces = message->pieces;
-  for (uint64_t piece = 0; piece < pieces; piece++) {
-    if (begin_piece(mpi, message, piece))
+  bool entered = weir__mpi_direct_enter(&mpi->direct, message->native_context);
+  for (uint64_t i = 0; i < pieces; i++) {
+    if (begin_piece(mpi, message, i))
       message->pieces_left++;
     else
       message->error = "the message was refused";
   }
+  weir__mpi_direct_leave(&mpi->direct, entered);
   if (message->error != NULL)
     weir__mpi_fail(mpi, WEIR_ERROR_DEVICE_LOST, true,
                    "a message between ranks %u and %u was refused, or there is no memory for it", mpi->rank,

@@ -3,6 +3,7 @@
 // The calls of the sequence that are no tasks.
 #include <stdlib.h>
 
+#include "device_message.h"
 #include "job.h"
 #include "transfer.h"
 #include "weir/trace.h"
@@ -96,10 +97,11 @@ weir_status weir_mpi_fetch(weir_mpi *mpi, weir_buffer *local, uint64_t offset, u
   weir__mpi_buffer *buffer;
   weir_status status = enter_range(mpi, WEIR__MPI_FETCH, local, offset, bytes, rank, &call, &buffer);
   if (status != WEIR_OK) return status;
+  weir_device *device = weir__mpi_device_of(mpi, local, offset, call.bytes);
   if (rank == WEIR_MPI_ALL)
-    weir__mpi_supply_all(mpi, &call, buffer, offset, offset + call.bytes);
+    weir__mpi_supply_all(mpi, &call, buffer, offset, offset + call.bytes, device);
   else
-    weir__mpi_supply(mpi, &call, buffer, offset, offset + call.bytes, (uint32_t)rank);
+    weir__mpi_supply(mpi, &call, buffer, offset, offset + call.bytes, (uint32_t)rank, device);
   weir__mpi_end_call(mpi);
   return WEIR_OK;
 }

@@ -120,7 +120,7 @@ static weir_status submit_locked(weir_mpi_nccl *nccl, const request *asked) {
   status = weir__mpi_job_status(mpi);
   if (status != WEIR_OK) return status;
   for (uint32_t rank = 0; rank < mpi->size; rank++) {
-    if (reads(asked, rank)) weir__mpi_supply(mpi, &call, buffers[rank], asked->offset, end, rank);
+    if (reads(asked, rank)) weir__mpi_supply(mpi, &call, buffers[rank], asked->offset, end, rank, nccl->device);
   }
   submit_own(nccl, asked, call.bytes);
   for (uint32_t rank = 0; rank < mpi->size; rank++) {

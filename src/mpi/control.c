@@ -10,7 +10,7 @@
 #include "nccl.h"
 
 void weir__mpi_control_send(weir_mpi *mpi, uint32_t to, const weir__mpi_control *control, size_t bytes) {
-  weir__mpi_message *message = weir__mpi_message_create(mpi, WEIR__MPI_SEND_CONTROL, bytes);
+  weir__mpi_message *message = weir__mpi_message_create(mpi, WEIR__MPI_SEND_CONTROL, bytes, bytes);
   if (message == NULL) { // not by weir__mpi_fail, which would take the lock, and post in turn
     if (mpi->failure == WEIR_OK) {
       mpi->failure = WEIR_ERROR_OUT_OF_MEMORY;

@@ -48,7 +48,9 @@ static void take_done(weir_mpi *mpi, const weir__mpi_done *done, uint64_t now) {
 
 static bool poll(weir_mpi *mpi, uint64_t now) {
   weir__mpi_done done[BATCH];
+  bool entered = weir__mpi_direct_enter(&mpi->direct, mpi->direct.in_use);
   uint32_t count = mpi->transport->poll(mpi->transport, done, BATCH);
+  weir__mpi_direct_leave(&mpi->direct, entered);
   for (uint32_t i = 0; i < count; i++) take_done(mpi, &done[i], now);
   return count > 0;
 }

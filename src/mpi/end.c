@@ -7,6 +7,7 @@
 #include "weir/external.h"
 
 static void end_send(weir_mpi *mpi, weir__mpi_message *message) {
+  if (message->held != NULL && !message->is_abandoned) weir_host_event_signal(message->held, WEIR_OK);
   if (message->kind == WEIR__MPI_SEND) {
     pthread_mutex_lock(&mpi->shared);
     mpi->outgoing_bytes -= message->bytes;
@@ -31,6 +32,7 @@ static void count_receive(weir_mpi *mpi, const weir__mpi_message *message) {
   if (message->status == WEIR_OK) {
     mpi->statistics.messages_received++;
     mpi->statistics.bytes_received += message->bytes;
+    mpi->statistics.direct_received += message->device != NULL;
   } else {
     mpi->statistics.poisoned++;
   }
@@ -65,10 +67,14 @@ static void take_failure(weir_mpi *mpi, weir__mpi_message *message) {
 }
 
 void weir__mpi_message_abandon(weir_mpi *mpi, weir__mpi_message *message) {
-  if (message->kind != WEIR__MPI_RECEIVE) return;
-  message->is_given = true;
-  take_failure(mpi, message);
-  weir_host_event_signal(message->event, WEIR_OK);
+  bool receives = message->kind == WEIR__MPI_RECEIVE;
+  if (!receives && message->held == NULL) return;
+  message->is_abandoned = true;
+  if (receives) take_failure(mpi, message);
+  if (message->device != NULL)
+    weir_host_event_abandon(receives ? message->event : message->held, WEIR_ERROR_DEVICE_LOST);
+  else
+    weir_host_event_signal(message->event, WEIR_OK);
 }
 
 static void end_receive(weir_mpi *mpi, weir__mpi_message *message) {
@@ -94,7 +100,7 @@ static void end_receive(weir_mpi *mpi, weir__mpi_message *message) {
 void weir__mpi_message_end(weir_mpi *mpi, weir__mpi_message *message) {
   if (message->kind != WEIR__MPI_RECEIVE)
     end_send(mpi, message);
-  else if (message->is_given) // it was abandoned before
+  else if (message->is_abandoned)
     weir__mpi_message_release(message);
   else
     end_receive(mpi, message);

@@ -10,7 +10,7 @@
 #include "progress.h"
 #include "weir/external.h"
 
-enum { DEFAULT_SECONDS = 60 };
+enum { DEFAULT_SECONDS = 60, DEFAULT_DIRECT_BYTES = 256 << 10 };
 static const uint64_t GIB = UINT64_C(1) << 30;
 
 uint64_t weir__mpi_now(void) {
@@ -40,6 +40,7 @@ static void set_options(weir_mpi *mpi, const weir_mpi_options *options) {
   if (set.piece_bytes == 0 || set.piece_bytes > GIB) set.piece_bytes = GIB;
   if (set.piece_bytes < sizeof(weir__mpi_header) + WEIR__MPI_CAUSE)
     set.piece_bytes = sizeof(weir__mpi_header) + WEIR__MPI_CAUSE;
+  if (set.direct_bytes == 0) set.direct_bytes = DEFAULT_DIRECT_BYTES;
   if (set.check_every == 0 || set.check_every > WEIR__MPI_CHECK_PAIRS) set.check_every = WEIR__MPI_CHECK_PAIRS;
   mpi->options = set;
 }
@@ -60,6 +61,7 @@ void weir__mpi_destroy(weir_mpi *mpi) {
   weir__mpi_buffers_release(&mpi->buffers);
   weir__mpi_history_release(&mpi->history);
   weir__mpi_nccl_release_all(mpi);
+  weir__mpi_direct_close(&mpi->direct);
   weir__mpi_pool_deinitialize(&mpi->pool);
   pthread_mutex_destroy(&mpi->sequence);
   pthread_mutex_destroy(&mpi->shared);
@@ -90,6 +92,8 @@ static weir_status start(weir_mpi *mpi) {
   uint32_t cpus = count_cpus(mpi->context);
   mpi->only_host = cpus == weir_context_device_count(mpi->context);
   if (cpus == 0) return weir__mpi_error(WEIR_ERROR_UNAVAILABLE, "the context has no CPU device");
+  weir_status status = weir__mpi_direct_open(mpi);
+  if (status != WEIR_OK) return status;
   if (!allocate(mpi)) return weir__mpi_error(WEIR_ERROR_OUT_OF_MEMORY, "no memory");
   weir__mpi_receive_control(mpi);
   if (pthread_create(&mpi->thread, NULL, weir__mpi_progress, mpi) != 0)

@@ -14,6 +14,7 @@
 #include "buffers.h"
 #include "clock.h"
 #include "control.h"
+#include "direct.h"
 #include "history.h"
 #include "message.h"
 #include "pool.h"
@@ -40,6 +41,7 @@ struct weir_mpi {
   weir_mpi_options options;
   weir__mpi_transport *transport;
   weir__mpi_pool pool; // of messages
+  weir__mpi_direct direct;
   uint32_t rank, size;
   bool only_host; // the context's devices are CPUs
   bool traces;    // the context does, and its timeline gets calls and messages

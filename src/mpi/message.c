@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "device_message.h"
 #include "drive.h"
 #include "job.h"
 #include "weir/external.h"
@@ -14,9 +15,9 @@ enum { ALIGNMENT = WEIR__MPI_POOL_ALIGNMENT };
 
 _Static_assert(sizeof(weir__mpi_header) == ALIGNMENT, "contents are aligned behind the header");
 
-weir__mpi_message *weir__mpi_message_create(weir_mpi *mpi, weir__mpi_message_kind kind, uint64_t bytes) {
+weir__mpi_message *weir__mpi_message_create(weir_mpi *mpi, weir__mpi_message_kind kind, uint64_t bytes, uint64_t room) {
   size_t own = (sizeof(weir__mpi_message) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-  uint64_t room = bytes < WEIR__MPI_CAUSE ? WEIR__MPI_CAUSE : bytes;
+  if (room < WEIR__MPI_CAUSE) room = WEIR__MPI_CAUSE;
   if (room > SIZE_MAX - own - 2 * ALIGNMENT) return NULL;
   size_t all = own + ALIGNMENT + ((size_t)room + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
   weir__mpi_message *message = weir__mpi_pool_take(&mpi->pool, all, &all);
@@ -24,6 +25,7 @@ weir__mpi_message *weir__mpi_message_create(weir_mpi *mpi, weir__mpi_message_kin
   *message = (weir__mpi_message){.mpi = mpi, .kind = kind, .bytes = bytes, .pieces = 1, .allocated = all};
   message->wire = (weir__mpi_header *)((unsigned char *)message + own);
   *message->wire = (weir__mpi_header){0};
+  message->contents = (unsigned char *)(message->wire + 1);
   atomic_init(&message->references, 1);
   return message;
 }
@@ -31,6 +33,8 @@ weir__mpi_message *weir__mpi_message_create(weir_mpi *mpi, weir__mpi_message_kin
 void weir__mpi_message_release(weir__mpi_message *message) {
   if (atomic_fetch_sub_explicit(&message->references, 1, memory_order_acq_rel) != 1) return;
   weir_event_release(message->event);
+  weir_event_release(message->held);
+  free(message->spare);
   weir__mpi_pool_give(&message->mpi->pool, message, message->allocated);
 }
 
@@ -42,18 +46,16 @@ void weir__mpi_message_post(weir__mpi_message *message) {
   atomic_store_explicit(&mpi->has_inbox, true, memory_order_seq_cst);
 }
 
-uint64_t weir__mpi_message_length(const weir__mpi_message *message) {
-  return message->kind == WEIR__MPI_SEND_CONTROL ? message->bytes : sizeof(weir__mpi_header) + message->bytes;
-}
-
 uint64_t weir__mpi_message_pieces(const weir__mpi_message *message) {
   uint64_t most = message->mpi->options.piece_bytes;
-  return (weir__mpi_message_length(message) + most - 1) / most;
+  if (message->is_apart) return 1 + (message->bytes + most - 1) / most;
+  return (sizeof(weir__mpi_header) + message->bytes + most - 1) / most;
 }
 
 static weir__mpi_message *create_for(weir_mpi *mpi, weir__mpi_message_kind kind, const weir__mpi_call *call,
-                                     uint32_t peer, const weir__mpi_buffer *buffer, uint64_t offset, uint64_t bytes) {
-  weir__mpi_message *message = weir__mpi_message_create(mpi, kind, bytes);
+                                     uint32_t peer, const weir__mpi_buffer *buffer, uint64_t offset, uint64_t bytes,
+                                     weir_device *device) {
+  weir__mpi_message *message = weir__mpi_message_create(mpi, kind, bytes, device == NULL ? bytes : 0);
   if (message == NULL) {
     weir__mpi_fail(mpi, WEIR_ERROR_OUT_OF_MEMORY, true, "rank %u has no memory for a message of call %llu", mpi->rank,
                    (unsigned long long)call->number);
@@ -67,6 +69,9 @@ static weir__mpi_message *create_for(weir_mpi *mpi, weir__mpi_message_kind kind,
   message->hash = call->hash;
   message->buffer = buffer->number;
   message->offset = offset;
+  message->device = device;
+  if (device != NULL) message->contents = NULL;
+  message->is_apart = bytes >= mpi->options.direct_bytes;
   message->pieces = weir__mpi_message_pieces(message);
   memcpy(message->label, call->label, sizeof message->label);
   return message;
@@ -82,8 +87,7 @@ static void write_cause(weir__mpi_message *message, weir_status status, const ch
   message->wire->text_bytes = (uint32_t)strlen(text) + 1;
 }
 
-// Hands a send on, with its contents or with the cause why there are none.
-static void post_send(weir__mpi_message *message, weir_status status, const char *cause) {
+void weir__mpi_post_send(weir__mpi_message *message, weir_status status, const char *cause) {
   weir_mpi *mpi = message->mpi;
   if (status != WEIR_OK) write_cause(message, status, cause);
   message->wire->number = message->number;
@@ -93,6 +97,7 @@ static void post_send(weir__mpi_message *message, weir_status status, const char
   if (status == WEIR_OK) {
     mpi->statistics.messages_sent++;
     mpi->statistics.bytes_sent += message->bytes;
+    mpi->statistics.direct_sent += message->device != NULL;
   } else {
     mpi->statistics.poisoned++;
   }
@@ -113,14 +118,15 @@ static void give(const weir_work *work) {
   weir__mpi_message *message = work->user;
   memcpy(message->wire + 1, work->args[0], (size_t)message->bytes);
   message->is_given = true;
-  post_send(message, WEIR_OK, "");
+  weir__mpi_post_send(message, WEIR_OK, "");
 }
 
 // The copy has ended, by whatever means.
-static void copied(void *user, weir_status status) {
+void weir__mpi_copied(void *user, weir_status status) {
   weir__mpi_message *message = user;
   weir_mpi *mpi = message->mpi;
-  if (!message->is_given) post_send(message, status, status == WEIR_OK ? "" : weir_event_message(message->event));
+  if (!message->is_given)
+    weir__mpi_post_send(message, status, status == WEIR_OK ? "" : weir_event_message(message->event));
   weir__mpi_message_release(message);
   end_copy(mpi);
 }
@@ -156,7 +162,8 @@ void weir__mpi_send(weir_mpi *mpi, const weir__mpi_call *call, uint32_t to, weir
                     uint64_t bytes) {
   const weir__mpi_buffer *buffer = weir__mpi_buffers_find(&mpi->buffers, local);
   wait_for_room(mpi, bytes);
-  weir__mpi_message *message = create_for(mpi, WEIR__MPI_SEND, call, to, buffer, offset, bytes);
+  weir_device *device = weir__mpi_source(mpi, local, offset, bytes);
+  weir__mpi_message *message = create_for(mpi, WEIR__MPI_SEND, call, to, buffer, offset, bytes, device);
   if (message == NULL) {
     pthread_mutex_lock(&mpi->shared);
     mpi->outgoing_bytes -= bytes;
@@ -166,14 +173,15 @@ void weir__mpi_send(weir_mpi *mpi, const weir__mpi_call *call, uint32_t to, weir
     return;
   }
   atomic_store_explicit(&message->references, 2, memory_order_relaxed); // who drives, and the copy
-  weir_status status = submit_send(message, local), ended = status;
+  weir_status status = device != NULL ? weir__mpi_send_from_device(message, local) : submit_send(message, local);
+  weir_status ended = status;
   if (status == WEIR_OK) {
     if (mpi->traces) weir_trace_note_send(message->event, message->number, to, message->order);
-    status = weir_event_on_done(message->event, copied, message);
+    status = weir_event_on_done(message->event, weir__mpi_copied, message);
     if (status == WEIR_OK) return;
     ended = weir_event_wait(message->event, WEIR_FOREVER); // the copy writes to the message
   }
-  if (!message->is_given) post_send(message, ended, weir_last_error());
+  if (!message->is_given) weir__mpi_post_send(message, ended, weir_last_error());
   weir__mpi_message_release(message);
   end_copy(mpi);
 }
@@ -192,7 +200,7 @@ static void release(void *user) {
 }
 
 // "from rank 7: " and the label of the call, cut where that of a task is. Without printf, which takes as long as all the rest.
-static void write_label(const weir__mpi_message *message, char *out_label) {
+void weir__mpi_message_label(const weir__mpi_message *message, char *out_label) {
   static const char before[] = "from rank ";
   char digits[12];
   size_t first = sizeof digits;
@@ -212,7 +220,7 @@ static void write_label(const weir__mpi_message *message, char *out_label) {
 
 static weir_status submit_receive(weir__mpi_message *message, weir_buffer *local, weir_event *event) {
   char label[WEIR__MPI_LABEL];
-  write_label(message, label);
+  weir__mpi_message_label(message, label);
   const weir_arg arg = weir_writes_range(local, message->offset, message->bytes);
   const weir_task task = {.host = take,
                           .user = message,
@@ -230,20 +238,26 @@ static weir_status submit_receive(weir__mpi_message *message, weir_buffer *local
   return status;
 }
 
+void weir__mpi_post_receive(weir__mpi_message *message) {
+  weir_mpi *mpi = message->mpi;
+  pthread_mutex_lock(&mpi->shared);
+  weir__mpi_message_post(message);
+  pthread_mutex_unlock(&mpi->shared);
+  weir__mpi_drive_posted(mpi);
+}
+
 void weir__mpi_receive(weir_mpi *mpi, const weir__mpi_call *call, uint32_t from, weir_buffer *local, uint64_t offset,
-                       uint64_t bytes) {
+                       uint64_t bytes, weir_device *device) {
   const weir__mpi_buffer *buffer = weir__mpi_buffers_find(&mpi->buffers, local);
-  weir__mpi_message *message = create_for(mpi, WEIR__MPI_RECEIVE, call, from, buffer, offset, bytes);
+  device = weir__mpi_destination(mpi, device, bytes);
+  weir__mpi_message *message = create_for(mpi, WEIR__MPI_RECEIVE, call, from, buffer, offset, bytes, device);
   if (message == NULL) return;
   weir_status status = weir_host_event_create(mpi->context, call->label, &message->event);
   if (status == WEIR_OK) {
     weir_event *event = message->event;
     atomic_store_explicit(&message->references, 3, memory_order_relaxed);
-    pthread_mutex_lock(&mpi->shared);
-    weir__mpi_message_post(message); // before the task, whose submission may wait
-    pthread_mutex_unlock(&mpi->shared);
-    weir__mpi_drive_posted(mpi);
-    status = submit_receive(message, local, event);
+    if (device == NULL) weir__mpi_post_receive(message); // before the task, whose submission may wait
+    status = device == NULL ? submit_receive(message, local, event) : weir__mpi_receive_on_device(message, local);
     weir__mpi_message_release(message);
     if (status == WEIR_OK) return;
   }

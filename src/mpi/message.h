@@ -7,7 +7,9 @@
 // - A receive is begun when it is submitted. A host task behind an event of the host, which overwrites the range,
 //   copies what came. It is submitted in the place of the sequence where the bytes are needed, and Weir renames what it
 //   overwrites.
-// Longer contents travel in pieces, each a message of the transport with the same tag.
+// Longer contents travel in pieces, each a message of the transport with the same tag. From weir_mpi_options.direct_bytes
+// bytes on the header is a piece of its own, so that either side may have the contents where it likes: in memory of a CUDA
+// device (device_message.c), or behind the header.
 #ifndef WEIR_MPI_MESSAGE_H
 #define WEIR_MPI_MESSAGE_H
 
@@ -44,12 +46,20 @@ struct weir__mpi_message {
   uint64_t buffer, offset;
   uint64_t begun_ns;
   uint64_t pieces, pieces_left;
-  const char *error;      // of the transport; NULL: none
-  atomic_uint references; // a receive has three: of the submitter, who drives and the task; a send two
-  size_t allocated;       // bytes of memory
-  bool is_given;          // SEND: the task that copies has handed it on; RECEIVE: its task was let go before its end
-  weir_event *event;      // SEND: of the copy; RECEIVE: behind which the task stands
-  weir_status status;     // RECEIVE: not OK: the contents did not come, for this reason
+  const char *error;       // of the transport; NULL: none
+  atomic_uint references;  // a receive has three: of the submitter, who drives and the task; a send two
+  size_t allocated;        // bytes of memory
+  bool is_apart;           // the header is a piece of its own
+  weir_device *device;     // MPI takes the contents from its memory, or brings them there; NULL: the host's
+  unsigned char *contents; // where they are; NULL: that is not known yet
+  void *native_context;    // CUcontext of the device
+  void *spare;             // memory for contents that nobody takes; NULL: none
+  weir_event *held;   // of a device: SEND: until it ends the contents stay; RECEIVE: until then the task is held that
+                      // overwrites in name
+  bool is_given;      // SEND: the task that copies has handed it on
+  bool is_abandoned;  // what waits for its end was let go before it
+  weir_event *event;  // SEND: of the copy; RECEIVE: behind which the task stands
+  weir_status status; // RECEIVE: not OK: the contents did not come, for this reason
   char cause[WEIR__MPI_CAUSE];
   char label[WEIR__MPI_LABEL]; // of the call
   weir__mpi_header *wire;      // the header, and the contents behind it; SEND_CONTROL: a weir__mpi_control
@@ -58,18 +68,31 @@ struct weir__mpi_message {
 // Begin a transfer of a range for a call, in its place of the sequence. `sequence` is held. May wait for room.
 void weir__mpi_send(struct weir_mpi *mpi, const weir__mpi_call *call, uint32_t to, weir_buffer *buffer, uint64_t offset,
                     uint64_t bytes);
+// `device`: that is to use what comes; NULL: the host, or that is not known.
 void weir__mpi_receive(struct weir_mpi *mpi, const weir__mpi_call *call, uint32_t from, weir_buffer *buffer,
-                       uint64_t offset, uint64_t bytes);
+                       uint64_t offset, uint64_t bytes, weir_device *device);
 
-// A message with room for `bytes` behind the header; NULL: no memory.
-weir__mpi_message *weir__mpi_message_create(struct weir_mpi *mpi, weir__mpi_message_kind kind, uint64_t bytes);
+// A message of `bytes` bytes, with room for `room` bytes behind the header; NULL: no memory.
+weir__mpi_message *weir__mpi_message_create(struct weir_mpi *mpi, weir__mpi_message_kind kind, uint64_t bytes,
+                                            uint64_t room);
 void weir__mpi_message_release(weir__mpi_message *message);
+
+// Hands a send on, with its contents or with the cause why there are none.
+void weir__mpi_post_send(weir__mpi_message *message, weir_status status, const char *cause);
+
+// Hands a receive on.
+void weir__mpi_post_receive(weir__mpi_message *message);
+
+// A function for weir_event_on_done of a task behind which a send is handed on. It takes a reference.
+void weir__mpi_copied(void *message, weir_status status);
+
+// "from rank 7: " and the label of the call; out_label has WEIR__MPI_LABEL bytes.
+void weir__mpi_message_label(const weir__mpi_message *message, char *out_label);
 
 // Hands a message to the next thread that drives. `shared` is held.
 void weir__mpi_message_post(weir__mpi_message *message);
 
-// The bytes of a message that its pieces carry, and how many pieces there are.
-uint64_t weir__mpi_message_length(const weir__mpi_message *message);
+// How many pieces carry a message.
 uint64_t weir__mpi_message_pieces(const weir__mpi_message *message);
 
 #endif // WEIR_MPI_MESSAGE_H

@@ -85,14 +85,14 @@ weir_status weir_mpi_nccl_create(weir_mpi *mpi, weir_device *device, weir_mpi_nc
   struct weir_mpi_nccl *own = calloc(1, sizeof *own);
   if (own == NULL) return weir__mpi_error(WEIR_ERROR_OUT_OF_MEMORY, "no memory");
   own->mpi = mpi;
+  own->device = device == NULL ? first_card(mpi->context) : device;
   unsigned char id[WEIR_NCCL_ID_BYTES], other[WEIR_NCCL_ID_BYTES];
   introduction own_words;
-  if (device == NULL) device = first_card(mpi->context);
-  introduce(mpi, device, &own_words);
+  introduce(mpi, own->device, &own_words);
   weir_status status = WEIR_OK;
   for (uint32_t rank = 0; rank < mpi->size && status == WEIR_OK; rank++)
     status = hear(mpi, rank, &own_words, rank == 0 ? id : other);
-  if (status == WEIR_OK) status = join(mpi, device, id, own);
+  if (status == WEIR_OK) status = join(mpi, own->device, id, own);
   if (status != WEIR_OK) {
     free(own);
     return status;

@@ -27,8 +27,9 @@ struct weir_mpi_nccl {
   struct weir_mpi_nccl *next; // guarded by `shared`
   weir_mpi *mpi;
   weir_nccl *nccl;
-  uint32_t number;    // among the communicators of the job, in the order in which they were created
-  uint64_t in_flight; // collectives whose own tasks are not done; guarded by `shared`
+  weir_device *device; // this rank's
+  uint32_t number;     // among the communicators of the job, in the order in which they were created
+  uint64_t in_flight;  // collectives whose own tasks are not done; guarded by `shared`
 };
 
 // A rank has told that it is ready, or cannot take part. `shared` is not held.

@@ -73,7 +73,8 @@ void *weir__mpi_progress(void *argument) {
   weir__mpi_drive_last(mpi);
   for (weir__mpi_message *left = mpi->pending; left != NULL; left = left->next) {
     weir_event_release(left->event);
-    left->event = NULL;
+    weir_event_release(left->held);
+    left->event = left->held = NULL;
   }
   mpi->leaves_some = !mpi->transport->close(mpi->transport, !weir__mpi_is_fine(mpi));
   return NULL;

@@ -3,9 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "device_message.h"
 #include "job.h"
 #include "transfer.h"
 #include "weir/error.h"
+#include "weir/external.h"
 #include "weir/trace.h"
 
 // An argument of a task that is checked.
@@ -145,6 +147,17 @@ static weir_status run(weir_mpi *mpi, const weir_task *task, const weir__mpi_cal
   return status;
 }
 
+// The device that is likely to run a task, for what it reads and must receive; NULL: the host, or it is not known.
+static weir_device *find_device(const weir_mpi *mpi, const weir_task *task, const range *ranges) {
+  if (!mpi->direct.is_on || task->kernel == NULL) return NULL;
+  weir_device *device = task->device != NULL ? task->device : weir_kernel_device(task->kernel);
+  for (uint32_t i = 0; i < task->arg_count && device == NULL; i++) {
+    if (ranges[i].buffer != NULL)
+      device = weir__mpi_device_of(mpi, ranges[i].buffer->local, ranges[i].offset, ranges[i].end - ranges[i].offset);
+  }
+  return device;
+}
+
 static weir_status submit(weir_mpi *mpi, const weir_task *task, const range *ranges, uint32_t rank,
                           weir_event **out_event) {
   weir__mpi_call call = call_of(task, ranges, rank);
@@ -155,9 +168,10 @@ static weir_status submit(weir_mpi *mpi, const weir_task *task, const range *ran
                    (unsigned long long)call.number);
   weir_status status = weir__mpi_job_status(mpi);
   if (status != WEIR_OK) return status;
+  weir_device *device = rank == mpi->rank ? find_device(mpi, task, ranges) : NULL;
   for (uint32_t i = 0; i < task->arg_count; i++) {
     if (ranges[i].buffer != NULL && reads(&task->args[i]))
-      weir__mpi_supply(mpi, &call, ranges[i].buffer, ranges[i].offset, ranges[i].end, rank);
+      weir__mpi_supply(mpi, &call, ranges[i].buffer, ranges[i].offset, ranges[i].end, rank, device);
   }
   if (rank == mpi->rank) {
     weir__mpi_count(&mpi->tasks, 1);

@@ -2,16 +2,16 @@
 #include "transfer.h"
 
 static void carry(weir_mpi *mpi, const weir__mpi_call *call, const weir__mpi_buffer *buffer, uint64_t offset,
-                  uint64_t end, uint32_t from, uint32_t to) {
+                  uint64_t end, uint32_t from, uint32_t to, weir_device *device) {
   if (from == mpi->rank) weir__mpi_send(mpi, call, to, buffer->local, offset, end - offset);
-  if (to == mpi->rank) weir__mpi_receive(mpi, call, from, buffer->local, offset, end - offset);
+  if (to == mpi->rank) weir__mpi_receive(mpi, call, from, buffer->local, offset, end - offset, device);
 }
 
 void weir__mpi_supply(weir_mpi *mpi, const weir__mpi_call *call, weir__mpi_buffer *buffer, uint64_t offset,
-                      uint64_t end, uint32_t rank) {
+                      uint64_t end, uint32_t rank, weir_device *device) {
   weir__mpi_segment missing;
   while (offset < end && weir__mpi_table_missing(&buffer->table, offset, end, rank, &missing) != UINT32_MAX) {
-    carry(mpi, call, buffer, missing.first, missing.end, missing.writer, rank);
+    carry(mpi, call, buffer, missing.first, missing.end, missing.writer, rank, device);
     weir__mpi_table_add_holder(&buffer->table, missing.first, missing.end, rank);
     offset = missing.end;
   }
@@ -38,22 +38,22 @@ static uint32_t rank_at(const weir__mpi_table *table, uint32_t segment, uint32_t
 }
 
 static void spread(weir_mpi *mpi, const weir__mpi_call *call, weir__mpi_buffer *buffer, uint32_t segment,
-                   uint64_t offset, uint64_t end) {
+                   uint64_t offset, uint64_t end, weir_device *device) {
   weir__mpi_table *table = &buffer->table;
   uint32_t writer = table->segments[segment].writer, to = writer;
   for (uint32_t place = 1; (to = next_place(table, segment, writer, to)) != writer; place++)
-    carry(mpi, call, buffer, offset, end, rank_at(table, segment, writer, parent_of(place)), to);
+    carry(mpi, call, buffer, offset, end, rank_at(table, segment, writer, parent_of(place)), to, device);
   weir__mpi_table_write(table, offset, end, writer, table->segments[segment].version);
   for (uint32_t rank = 0; rank < table->ranks; rank++) weir__mpi_table_add_holder(table, offset, end, rank);
 }
 
 void weir__mpi_supply_all(weir_mpi *mpi, const weir__mpi_call *call, weir__mpi_buffer *buffer, uint64_t offset,
-                          uint64_t end) {
+                          uint64_t end, weir_device *device) {
   while (offset < end) {
     uint32_t segment = weir__mpi_table_find(&buffer->table, offset);
     uint64_t stop = buffer->table.segments[segment].end;
     if (stop > end) stop = end;
-    if (buffer->table.segments[segment].version != 0) spread(mpi, call, buffer, segment, offset, stop);
+    if (buffer->table.segments[segment].version != 0) spread(mpi, call, buffer, segment, offset, stop, device);
     offset = stop;
   }
 }

@@ -8,10 +8,10 @@
 
 // Lets a rank have a range: what it lacks comes from the rank that wrote it last.
 void weir__mpi_supply(weir_mpi *mpi, const weir__mpi_call *call, weir__mpi_buffer *buffer, uint64_t offset,
-                      uint64_t end, uint32_t rank);
+                      uint64_t end, uint32_t rank, weir_device *device);
 
 // Lets all ranks have a range. Each version in it goes down a binomial tree of those that lack it, whose root wrote it.
 void weir__mpi_supply_all(weir_mpi *mpi, const weir__mpi_call *call, weir__mpi_buffer *buffer, uint64_t offset,
-                          uint64_t end);
+                          uint64_t end, weir_device *device);
 
 #endif // WEIR_MPI_TRANSFER_H

@@ -33,6 +33,9 @@ struct weir__mpi_transport {
   // Ranks whose number, other than 0, is the same are on one machine, and have one clock.
   uint64_t machine;
   int64_t skew_ns; // added to this rank's clock, for tests
+  // Whether `memory` below may be that of a CUDA device, and who says so or that it may not.
+  enum { WEIR__MPI_HOST_MEMORY, WEIR__MPI_DEVICE_MEMORY, WEIR__MPI_CANNOT_TELL } takes;
+  const char *takes_text;
   // Begin a message. The memory stays valid until `poll` gives the token back. False: refused, no token comes back.
   bool (*send)(weir__mpi_transport *self, weir__mpi_channel channel, uint32_t to, uint32_t tag, const void *memory,
                uint64_t bytes, void *token);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transport_mpi.h"
 
+#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -190,6 +191,20 @@ static uint64_t find_machine(void) {
   return read ? weir__mpi_hash_text(1, text) : 0;
 }
 
+// An extension that Open MPI and MPICH have, each in a header of its own.
+static void find_support(weir__mpi_transport *base) {
+  int (*query)(void) = NULL;
+  void *symbol = dlsym(RTLD_DEFAULT, "MPIX_Query_cuda_support");
+  memcpy(&query, &symbol, sizeof query);
+  base->takes = WEIR__MPI_CANNOT_TELL;
+  base->takes_text = "MPI does not tell whether it takes memory of CUDA devices";
+  if (query == NULL) return;
+  bool takes = query() == 1;
+  base->takes = takes ? WEIR__MPI_DEVICE_MEMORY : WEIR__MPI_HOST_MEMORY;
+  base->takes_text = takes ? "MPI says that it takes memory of CUDA devices (MPIX_Query_cuda_support)"
+                           : "MPI says that it takes no memory of CUDA devices (MPIX_Query_cuda_support)";
+}
+
 weir__mpi_transport *weir__mpi_transport_create(MPI_Comm communicator) {
   transport *self = calloc(1, sizeof *self);
   if (self == NULL || !grow(self) || !duplicate(self, communicator)) {
@@ -209,5 +224,6 @@ weir__mpi_transport *weir__mpi_transport_create(MPI_Comm communicator) {
                                      .poll = poll_messages,
                                      .cancel = cancel_messages,
                                      .close = close_transport};
+  find_support(&self->base);
   return &self->base;
 }

@@ -13,6 +13,10 @@
 
 enum { COUNT = 64, BYTES = COUNT * 4 };
 
+static void do_nothing(const weir_work *work) {
+  (void)work;
+}
+
 static weir_buffer *wrap(const share *s, CUdeviceptr memory) {
   weir_buffer *buffer;
   share_ok(weir_buffer_wrap_cuda(s->cuda, memory, BYTES, &buffer));
@@ -532,6 +536,47 @@ static void test_driver_fails(void **state) {
   share_run("cuda", driver_fails);
 }
 
+static weir_device *device_of(weir_buffer *buffer, uint64_t offset, uint64_t bytes) {
+  weir_device *device = NULL;
+  share_ok(weir_buffer_device(buffer, offset, bytes, &device));
+  return device;
+}
+
+// Contents are said to be where the tasks that were submitted put them, whether they are done or not.
+static void contents_are_found(share *s) {
+  uint32_t numbers[COUNT] = {0};
+  weir_device *device;
+  weir_event *event;
+  weir_buffer *buffer = share_buffer(s, COUNT);
+  assert_null(device_of(buffer, 0, WEIR_WHOLE));
+  share_ok(weir_host_event_create(s->context, "later", &event));
+  submit_after(s, s->cuda, buffer, 1, event, NULL);
+  assert_ptr_equal(device_of(buffer, 0, WEIR_WHOLE), s->cuda);
+  assert_ptr_equal(device_of(buffer, 4, 8), s->cuda);
+  share_ok(weir_host_event_signal(event, WEIR_OK));
+  weir_event_release(event);
+  share_ok(weir_read(buffer, 0, BYTES, numbers)); // straight from the device
+  assert_ptr_equal(device_of(buffer, 0, WEIR_WHOLE), s->cuda);
+  uint32_t count = COUNT, value = 2;
+  weir_arg args[] = {weir_updates_range(buffer, 0, 32), weir_value(&count, 4), weir_value(&value, 4)};
+  share_ok(weir_submit(s->context, &(weir_task){.host = do_nothing, .args = args, .arg_count = 3}, NULL));
+  assert_null(device_of(buffer, 0, 32));
+  assert_null(device_of(buffer, 0, WEIR_WHOLE)); // no memory has all
+  assert_ptr_equal(device_of(buffer, 32, WEIR_WHOLE), s->cuda);
+  share_refused(weir_buffer_device(buffer, 0, BYTES + 1, &device), WEIR_ERROR_OUT_OF_RANGE, "bytes leave buffer");
+  share_refused(weir_buffer_device(buffer, BYTES, WEIR_WHOLE, &device), WEIR_ERROR_OUT_OF_RANGE, "bytes leave buffer");
+  share_refused(weir_buffer_device(buffer, 0, WEIR_WHOLE, NULL), WEIR_ERROR_INVALID_ARGUMENT, "out_device is NULL");
+  share_ok(weir_finish(s->context));
+  share_ok(weir_buffer_release(buffer));
+  assert_ptr_equal(weir_kernel_device(s->step), s->cpu); // the first one that has code
+  assert_null(weir_kernel_device(NULL));
+}
+
+static void test_contents(void **state) {
+  (void)state;
+  share_run("cpu:1,cuda", contents_are_found);
+}
+
 static void misuse_is_refused(share *s) {
   const weir_status invalid = WEIR_ERROR_INVALID_ARGUMENT;
   weir_event *outside = NULL;
@@ -563,6 +608,7 @@ int main(void) {
       cmocka_unit_test(test_calls),
       cmocka_unit_test(test_lost),
       cmocka_unit_test(test_driver_fails),
+      cmocka_unit_test(test_contents),
       cmocka_unit_test(test_misuse),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

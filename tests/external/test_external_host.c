@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "api.h"
+#include "base/allocate.h"
 #include "weir/external.h"
 #include "weir/group.h"
 
@@ -85,6 +86,72 @@ static void cancelling_ends_the_wait(weir_context *context) {
   weir_event_release(event);
   weir_event_release(second);
   assert_int_equal(weir_finish(context), WEIR_ERROR_CANCELLED);
+}
+
+static void note_memory(const weir_work *work) {
+  *(void **)work->user = work->args[0];
+}
+
+// A task of the host that overwrites a buffer after an event, and notes where.
+static weir_event *overwrite(weir_context *context, weir_buffer *buffer, weir_event *event, void **memory) {
+  weir_event *done = NULL;
+  const weir_arg arg = weir_writes(buffer);
+  weir_task task = {.host = note_memory,
+                    .user = (void *)memory,
+                    .args = &arg,
+                    .arg_count = 1,
+                    .after = &event,
+                    .after_count = event != NULL,
+                    .label = "overwrite"};
+  assert_int_equal(weir_submit(context, &task, &done), WEIR_OK);
+  return done;
+}
+
+// A cancelled task keeps its storage from others until an event ends that holds it.
+static void cancelling_leaves_what_is_held(weir_context *context) {
+  weir_event *event = host_event(context, "outside");
+  weir_buffer *buffer = api_buffer(context, 4096, "outside");
+  void *memory = NULL, *other = NULL;
+  assert_int_equal(weir_host_event_hold(event), WEIR_OK);
+  weir_event *held = overwrite(context, buffer, event, &memory);
+  weir_context_cancel(context);
+  assert_int_equal(weir_event_poll(held), WEIR_PENDING);
+  weir_event *next = overwrite(context, buffer, NULL, &other);
+  assert_int_equal(weir_event_wait(held, 1000), WEIR_TIMEOUT);
+  assert_int_equal(weir_host_event_signal(event, WEIR_OK), WEIR_OK);
+  assert_int_equal(api_await(held), WEIR_ERROR_CANCELLED);
+  assert_int_equal(api_await(next), WEIR_OK);
+  assert_null(memory);
+  assert_int_equal(weir_host_event_hold(event), WEIR_ERROR_INVALID_ARGUMENT);
+  weir_event_release(event);
+  assert_int_equal(weir_buffer_release(buffer), WEIR_OK);
+  assert_int_equal(weir_finish(context), WEIR_ERROR_CANCELLED);
+}
+
+static void *left_memory;
+
+// Storage that work outside may still use is nobody else's from then on, and outlives the context.
+static void what_is_abandoned_is_left(weir_context *context) {
+  weir_event *event = host_event(context, "lost");
+  weir_buffer *buffer = api_buffer(context, 4096, "outside");
+  left_memory = NULL;
+  weir_event *done = overwrite(context, buffer, event, &left_memory);
+  assert_int_equal(weir_host_event_abandon(event, WEIR_OK), WEIR_ERROR_INVALID_ARGUMENT);
+  assert_int_equal(weir_host_event_abandon(event, WEIR_ERROR_DEVICE_LOST), WEIR_OK);
+  assert_int_equal(weir_host_event_abandon(event, WEIR_ERROR_DEVICE_LOST), WEIR_ERROR_INVALID_ARGUMENT);
+  assert_int_equal(weir_event_poll(event), WEIR_ERROR_DEVICE_LOST);
+  assert_int_equal(api_await(done), WEIR_OK);
+  assert_non_null(left_memory);
+  weir_event_release(event);
+  assert_int_equal(weir_buffer_release(buffer), WEIR_OK);
+  for (int i = 0; i < 20; i++) {
+    void *memory = NULL;
+    weir_buffer *other = api_buffer(context, 4096, "outside");
+    assert_int_equal(api_await(overwrite(context, other, NULL, &memory)), WEIR_OK);
+    assert_ptr_not_equal(memory, left_memory);
+    if (i % 2 == 0) assert_int_equal(weir_buffer_release(other), WEIR_OK);
+  }
+  assert_int_equal(weir_finish(context), WEIR_OK);
 }
 
 static void groups_are_cancelled_alone(weir_context *context) {
@@ -232,6 +299,7 @@ static void run_all(uint32_t flags, void (*test)(weir_context *context)) {
   }
 TEST(a_failure_is_order_alone)
 TEST(cancelling_ends_the_wait)
+TEST(cancelling_leaves_what_is_held)
 TEST(who_is_released_unsignalled_skips)
 TEST(callbacks_are_called)
 TEST(misuse_is_refused)
@@ -300,11 +368,24 @@ static void an_external_event_is_no_task(void **state) {
   assert_int_equal(weir_context_release(context), WEIR_OK);
 }
 
+static void test_what_is_abandoned_is_left(void **state) {
+  (void)state;
+  for (int i = 0; i < LISTS; i++) {
+    weir_context *context = api_context(lists[i], 8, 0);
+    what_is_abandoned_is_left(context);
+    assert_int_equal(weir_context_release(context), WEIR_OK);
+    memset(left_memory, 1, 4096);
+    weir__free(left_memory);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_tasks_wait_and_others_do_not),
       cmocka_unit_test(test_a_failure_is_order_alone),
       cmocka_unit_test(test_cancelling_ends_the_wait),
+      cmocka_unit_test(test_cancelling_leaves_what_is_held),
+      cmocka_unit_test(test_what_is_abandoned_is_left),
       cmocka_unit_test(test_groups_are_cancelled_alone),
       cmocka_unit_test(test_who_is_released_unsignalled_skips),
       cmocka_unit_test(test_callbacks_are_called),

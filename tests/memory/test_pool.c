@@ -288,6 +288,42 @@ static void no_memory(void **state) {
   assert_int_equal(weir__allocate_count(), allocations);
 }
 
+// Whether it is handed out, idle or waiting when work outside is left with it, it is never had again, and outlives the pool.
+static void what_is_left_is_not_used_again(void **state) {
+  (void)state;
+  void *left[3];
+  for (int i = 0; i < 3; i++) {
+    weir__block *block = take(1000);
+    left[i] = block->memory;
+    if (i == 2) {
+      block->last_use = live.oldest; // in flight
+      block->users_known = true;
+      block->users[0] = live.oldest;
+      block->user_count = 1;
+      weir__pool_give_waiting(&pool, block);
+    } else if (i == 1) {
+      weir__pool_give(&pool, block);
+    }
+    weir__pool_leave(&pool, (char *)left[i] + 999);
+    weir__pool_leave(&pool, left[i]); // once more changes nothing
+    if (i == 0) weir__pool_give(&pool, block);
+    assert_false(weir__pool_take_block(&pool, block, block->number, 1000, &live));
+    assert_false(weir__pool_take_used(&pool, block, 1000));
+  }
+  assert_int_equal(pool.free_bytes, 0);
+  assert_int_equal(pool.waiting_bytes, 0);
+  for (int i = 0; i < 8; i++) {
+    const weir__block *other = take(1000);
+    for (int k = 0; k < 3; k++) assert_ptr_not_equal(other->memory, left[k]);
+  }
+  weir__pool_leave(&pool, state); // not of the pool
+  weir__pool_deinitialize(&pool);
+  for (int i = 0; i < 3; i++) {
+    memset(left[i], 1, 1000);
+    weir__free(left[i]);
+  }
+}
+
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
   const struct CMUnitTest tests[] = {
@@ -307,6 +343,7 @@ int main(void) {
       TEST(trim_frees_what_is_idle),
       TEST(idle_blocks_make_room),
       TEST(no_memory),
+      TEST(what_is_left_is_not_used_again),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,6 +11,8 @@
 #include "weir/cuda.h"
 #include "weir/opencl.h"
 
+static const uint64_t DEVICE_BIT = UINT64_C(1) << 56; // of addresses in the stub's devices
+
 _Static_assert(sizeof(mpi_work) == 64, "as the image for the stub says");
 
 static uint64_t digest(uint64_t hash, const uint8_t *bytes, uint32_t count) {
@@ -77,6 +79,7 @@ static char cuda_source[sizeof cuda_words + sizeof opencl_source];
 typedef struct stub_driver {
   void (*register_function)(const char *name, stub_function function);
   void *(*memory)(const stub_launch *launch, uint64_t pointer, uint64_t bytes);
+  void *(*memory_outside)(uint64_t pointer, uint64_t bytes);
   uint64_t (*violations)(void);
 } stub_driver;
 
@@ -107,10 +110,17 @@ __attribute__((constructor)) static void find_stub(void) {
   if (library == NULL) return;
   find(library, "stub_register", &stub.register_function);
   find(library, "stub_memory", &stub.memory);
+  find(library, "stub_memory_outside", &stub.memory_outside);
   find(library, "stub_violations", &stub.violations);
   if (stub.register_function == NULL) return;
   for (const char *const *name = (const char *const[]){"perform1", "perform2", "perform3", NULL}; *name != NULL; name++)
     stub.register_function(*name, perform_on_stub);
+}
+
+void *mpi_devices_memory(const void *memory, uint64_t bytes) {
+  uint64_t address = (uint64_t)(uintptr_t)memory;
+  bool ordinary = stub.memory_outside == NULL || bytes == 0 || (address & DEVICE_BIT) == 0;
+  return ordinary ? (void *)(uintptr_t)memory : stub.memory_outside(address, bytes);
 }
 
 uint64_t mpi_devices_violations(void) {

@@ -40,6 +40,10 @@ typedef struct mpi_devices {
 weir_status mpi_devices_open(weir_context *context, mpi_devices *out_devices);
 weir_status mpi_devices_close(mpi_devices *devices);
 
+// Where the host finds `bytes` bytes of memory that a library gets, which may be of a device of the stub driver; NULL, and a wrong
+// use, if they are freed. Other memory is where it is.
+void *mpi_devices_memory(const void *memory, uint64_t bytes);
+
 // Wrong uses of the stub driver in this process so far; 0 without it.
 uint64_t mpi_devices_violations(void);
 

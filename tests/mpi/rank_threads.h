@@ -19,8 +19,9 @@ struct rank_run {
   weir_mpi *mpi;
   weir_mpi_options options;
   weir_status status, released;
-  bool dead;                // as the body says
-  char text[600], end[600]; // `end`: of weir_mpi_release, if it failed
+  uint64_t direct_sent, direct_received; // as the body says
+  bool dead;                             // as the body says
+  char text[600], end[600];              // `end`: of weir_mpi_release, if it failed
 };
 
 // The devices of the ranks' contexts; "cpu:1" unless set.

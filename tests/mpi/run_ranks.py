@@ -15,12 +15,13 @@ PROGRAMS = "50" if SMALL else "500"
 MIXED_PROGRAMS = "20" if SMALL else "200"
 # Of ranks in turn: a worker and devices on the host (PoCL, the stub driver of CUDA).
 MIXED = "cpu:1,opencl:0,cuda:0;cpu:2,cuda:0;opencl:0,cpu:1"
+CARDS = "cpu:1,cuda:0;cpu:2,cuda:1;cpu:1,cuda:0,cuda:1"
 LARGE_GIB = 10  # that a message of 2 GiB takes: it and its buffer, on both ranks
 LAUNCHER = Launcher(MPIRUN)
 
 
-def run(ranks, *arguments):
-    return LAUNCHER.run(ranks, PROGRAM, *arguments)
+def run(ranks, *arguments, **environment):
+    return LAUNCHER.run(ranks, PROGRAM, *arguments, **environment)
 
 
 class Ranks(unittest.TestCase):
@@ -39,6 +40,29 @@ class Ranks(unittest.TestCase):
         for ranks in (2, 3):
             code, output = LAUNCHER.run(ranks, PROGRAM, "cards", MIXED_PROGRAMS, WEIR_STUB_DEVICES=str(ranks))
             self.assertEqual(code, 0, output)
+
+    def test_random_direct(self):
+        """MPI takes memory of devices itself."""
+        for ranks in (2, 3):
+            code, output = run(ranks, "random", MIXED_PROGRAMS, CARDS, WEIR_MPI_DIRECT="always", WEIR_STUB_DEVICES="2")
+            self.assertEqual(code, 0, output)
+            self.assertRegex(output, r"rank 1: WEIR_MPI_DIRECT says always: [1-9]\d* messages sent from devices, [1-9]\d* ")
+
+    def test_support(self):
+        """What MPI says of itself decides, unless the environment does."""
+        for answer, variable, expected in (
+            ("1", "", "MPI says that it takes memory of CUDA devices (MPIX_Query_cuda_support): "),
+            ("0", "", "MPI says that it takes no memory of CUDA devices (MPIX_Query_cuda_support): 0 "),
+            ("1", "never", "WEIR_MPI_DIRECT says never: 0 "),
+        ):
+            code, output = run(2, "random", "2", "cpu:1,cuda:0", WEIR_MPI_DIRECT=variable, TEST_CUDA_SUPPORT=answer)
+            self.assertEqual(code, 0, output)
+            self.assertIn(f"rank 1: {expected}", output)
+        code, output = run(1, "random", "2", "cpu:1", TEST_CUDA_SUPPORT="1")
+        self.assertIn("rank 0: the context has no CUDA device: 0 ", output)
+        code, output = run(1, "random", "2", "cpu:1,cuda:0", WEIR_MPI_DIRECT="sometimes")
+        self.assertNotEqual(code, 0)
+        self.assertIn("WEIR_MPI_DIRECT is 'sometimes'; never and always are possible", output)
 
     def test_random_serialized(self):
         """MPI takes no locks of its own: whoever calls it, one at a time does."""

@@ -14,6 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "mpi_devices.h"
 #include "mpi_program.h"
 
 enum { LARGE_MESSAGE = 16 << 20 };
@@ -39,12 +40,27 @@ static int report(weir_mpi *mpi, weir_context *context, weir_status status) {
 
 static bool stops_in_message;
 
-// What the library calls. Rank 1 is stopped when its large message has begun, and the other rank may have matched it.
+// What the library calls: this MPI takes memory of the stub driver's devices. Rank 1 is stopped when its large message has begun,
+// and the other rank may have matched it.
 int MPI_Isend(const void *memory, int count, MPI_Datatype type, int to, int tag, MPI_Comm communicator,
               MPI_Request *out_request) {
-  int result = PMPI_Isend(memory, count, type, to, tag, communicator, out_request);
+  const void *from = mpi_devices_memory(memory, (uint64_t)count);
+  int result = PMPI_Isend(from, count, type, to, tag, communicator, out_request);
   if (stops_in_message && count >= LARGE_MESSAGE) raise(SIGSTOP);
   return result;
+}
+
+int MPI_Irecv(void *memory, int count, MPI_Datatype type, int from, int tag, MPI_Comm communicator,
+              MPI_Request *out_request) {
+  void *to = mpi_devices_memory(memory, (uint64_t)count);
+  return PMPI_Irecv(to, count, type, from, tag, communicator, out_request);
+}
+
+// What this MPI says of itself.
+int MPIX_Query_cuda_support(void);
+__attribute__((visibility("default"))) int MPIX_Query_cuda_support(void) {
+  const char *answer = getenv("TEST_CUDA_SUPPORT");
+  return answer != NULL && strcmp(answer, "1") == 0;
 }
 
 static int run_stuck(weir_mpi *mpi, weir_context *context) {
@@ -158,6 +174,17 @@ static bool have_cards_of_their_own(const weir_context *context) {
   return true;
 }
 
+// Says how contents in the memory of devices went.
+static void print_direct(weir_mpi *mpi) {
+  char reason[200];
+  weir_mpi_statistics counts;
+  weir_mpi_is_direct(mpi, reason, sizeof reason);
+  weir_mpi_get_statistics(mpi, &counts);
+  printf("rank %u: %s: %llu messages sent from devices, %llu received there\n", weir_mpi_rank(mpi), reason,
+         (unsigned long long)counts.direct_sent, (unsigned long long)counts.direct_received);
+  fflush(stdout);
+}
+
 static int run_random(weir_mpi *mpi, weir_context *context, uint64_t count, uint64_t seed) {
   for (uint64_t i = 0; i < count; i++) {
     const char *text = mpi_program_run(context, mpi, seed + i, (seed + i) % 2 == 1);
@@ -165,6 +192,7 @@ static int run_random(weir_mpi *mpi, weir_context *context, uint64_t count, uint
     fprintf(stderr, "seed %llu\n", (unsigned long long)(seed + i));
     return fail("random", text);
   }
+  print_direct(mpi);
   if (weir_mpi_release(mpi) != WEIR_OK) return fail("release", weir_last_error());
   weir_context_release(context);
   MPI_Finalize();
@@ -190,7 +218,8 @@ int main(int argc, char **argv) {
   if (cards && !have_cards_of_their_own(context)) return fail("cards", "two ranks have the same one");
   bool stuck = strcmp(argv[1], "stuck") == 0, stops = stuck || strcmp(argv[1], "stop") == 0;
   const weir_mpi_options mpi_options = {.timeout_ns = stops ? UINT64_C(2000000000) : 0,
-                                        .piece_bytes = stuck || strcmp(argv[1], "large") == 0 ? 0 : 256};
+                                        .piece_bytes = stuck || strcmp(argv[1], "large") == 0 ? 0 : 256,
+                                        .direct_bytes = 64};
   weir_status status = weir_mpi_create(context, &mpi_options, &mpi);
   if (alone) {
     bool right = status == WEIR_ERROR_INVALID_ARGUMENT && strstr(weir_last_error(), "without support for threads");

@@ -6,13 +6,18 @@
 #include <string.h>
 #include <time.h>
 
+#include "mpi_devices.h"
+
 enum { CHANNELS = 2, MAX_RANKS = 8, STUCK_MS = 300 };
 
-// A message that was sent and not received, a receive, or something that ended.
+// A message that was sent and not received, a receive, or something that ended. Contents of a device are taken when they are
+// received, and end then.
 typedef struct item {
   struct item *next;
   uint32_t channel, other, tag; // `other`: the sender
-  unsigned char *memory;        // of a message: its own copy
+  unsigned char *memory;        // of a message: its own copy, or NULL
+  const void *device_memory;    // in place of it
+  struct item *end;             // of that
   uint64_t bytes;
   weir__mpi_done done;
 } item;
@@ -57,6 +62,14 @@ static bool fits(const item *message, const item *receive) {
          (receive->other == WEIR__MPI_ANY_RANK || receive->other == message->other);
 }
 
+static void deliver(rank_transport *self, item *message, const item *receive, uint64_t bytes) {
+  bool from_device = message->device_memory != NULL;
+  const void *from = from_device ? mpi_devices_memory(message->device_memory, bytes) : message->memory;
+  void *to = mpi_devices_memory(receive->memory, bytes);
+  if (bytes > 0 && from != NULL && to != NULL) memcpy(to, from, bytes);
+  if (from_device) append(&self->job->ranks[message->other].ended, message->end);
+}
+
 // Ends the first receive that fits a message, and the other way round.
 static void match(rank_transport *self) {
   for (item **m = &self->messages.first; *m != NULL;) {
@@ -70,7 +83,7 @@ static void match(rank_transport *self) {
     *m = message->next;
     *r = receive->next;
     uint64_t bytes = message->bytes < receive->bytes ? message->bytes : receive->bytes;
-    if (bytes > 0) memcpy(receive->memory, message->memory, bytes);
+    deliver(self, message, receive, bytes);
     receive->done.truncated = message->bytes > receive->bytes;
     if (message->bytes > receive->bytes) receive->done.error = "the message is longer than the receive";
     receive->done.source = message->other;
@@ -91,7 +104,8 @@ static void end_stuck(rank_transport *self) {
   while (self->stuck.first != NULL) {
     item *late = self->stuck.first;
     self->stuck.first = late->next;
-    memset(late->memory, 0xff, late->bytes);
+    void *memory = mpi_devices_memory(late->memory, late->bytes);
+    if (memory != NULL) memset(memory, 0xff, late->bytes);
     append(&self->ended, late);
   }
 }
@@ -100,26 +114,31 @@ static bool send_message(weir__mpi_transport *base, weir__mpi_channel channel, u
                          const void *memory, uint64_t bytes, void *token) {
   rank_transport *self = (rank_transport *)base, *other = &self->job->ranks[to];
   item *message = create(channel, base->rank, tag, bytes, NULL), *ended = create(channel, to, tag, bytes, token);
-  if (message != NULL) message->memory = malloc(bytes + 1);
-  if (message == NULL || message->memory == NULL || ended == NULL) {
-    if (message != NULL) free(message->memory);
+  bool of_device = mpi_devices_memory(memory, bytes) != memory;
+  if (message != NULL && !of_device) message->memory = malloc(bytes + 1);
+  if (message == NULL || (message->memory == NULL && !of_device) || ended == NULL) {
     free(message);
     free(ended);
     return false;
   }
-  memcpy(message->memory, memory, bytes);
+  if (of_device)
+    *message = (item){
+        .channel = channel, .other = base->rank, .tag = tag, .bytes = bytes, .device_memory = memory, .end = ended};
+  else
+    memcpy(message->memory, memory, bytes);
   pthread_mutex_lock(&self->job->lock);
   if (self->left > 0 && --self->left == 0) self->dead = true;
+  self->sent += channel == WEIR__MPI_CONTENTS;
+  self->sent_bytes += channel == WEIR__MPI_CONTENTS ? bytes : 0;
+  if (!of_device) append(&self->ended, ended);
   if (!self->dead && !other->dead) {
     append(&other->messages, message);
     match(other);
   } else {
     free(message->memory);
+    if (of_device) free(ended); // it does not end
     free(message);
   }
-  self->sent += channel == WEIR__MPI_CONTENTS;
-  self->sent_bytes += channel == WEIR__MPI_CONTENTS ? bytes : 0;
-  append(&self->ended, ended);
   pthread_mutex_unlock(&self->job->lock);
   return true;
 }
@@ -175,6 +194,7 @@ static void drop(items *queue, bool owns) {
     item *dropped = queue->first;
     queue->first = dropped->next;
     if (owns) free(dropped->memory);
+    if (owns) free(dropped->end);
     free(dropped);
   }
 }

@@ -155,7 +155,8 @@ static void destroy(weir_device *base) {
     weir__cuda_modules_destroy(device);
     weir__arena_deinitialize(&device->memory);
     weir__arena_deinitialize(&device->pinned);
-    device->driver->cuDevicePrimaryCtxRelease(device->device);
+    bool leaves = device->memory.leaves || device->pinned.leaves; // which the driver's context must outlive
+    if (!leaves) device->driver->cuDevicePrimaryCtxRelease(device->device);
   }
   weir__in_order_deinitialize(&device->base);
   weir__free(device->streams);

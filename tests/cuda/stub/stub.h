@@ -60,6 +60,10 @@ STUB_API void stub_register_groups(const char *name, stub_group_function functio
 // violation if it is not that.
 STUB_API void *stub_memory(const stub_launch *launch, uint64_t pointer, uint64_t bytes);
 
+// The host memory behind `bytes` bytes at `pointer`, which a library that takes memory of devices, such as MPI, uses by
+// itself: device memory, or any other. NULL and a violation if it leaves its allocation or is freed.
+STUB_API void *stub_memory_outside(uint64_t pointer, uint64_t bytes);
+
 // Makes the launch fault: the context of its device is lost with `result` (700: illegal address). What is queued there
 // never runs, and calls return `result` until the context is released.
 STUB_API void stub_fault(const stub_launch *launch, int result);

@@ -163,6 +163,14 @@ void *stub_memory(const stub_launch *launch, uint64_t pointer, uint64_t bytes) {
   return good ? stub_memory_host(pointer) : NULL;
 }
 
+void *stub_memory_outside(uint64_t pointer, uint64_t bytes) {
+  stub_allocation *allocation;
+  pthread_mutex_lock(&stub.lock);
+  bool good = stub_memory_check(pointer, bytes, "outside", &allocation);
+  pthread_mutex_unlock(&stub.lock);
+  return good ? stub_memory_host(pointer) : NULL;
+}
+
 void stub_fault(const stub_launch *launch, int result) {
   CUcontext context = launch->internal;
   pthread_mutex_lock(&stub.lock);
