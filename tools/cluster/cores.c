@@ -20,7 +20,7 @@ static void schedule(weir__cluster_engine *engine, uint32_t index) {
   weir__cluster_cores *cores = &engine->sets[index];
   cores->generation++;
   if (cores->running.count == 0) return;
-  double left = cores->running.items[0].at - cores->served;
+  double left = weir__cluster_item_at(&cores->running.items[0]) - cores->served;
   if (left < 0) left = 0;
   weir__cluster_event_add(engine, engine->now + left / rate_of(engine, cores), WEIR__CLUSTER_CORES, index,
                           cores->generation);
@@ -30,8 +30,8 @@ void weir__cluster_cores_start(weir__cluster_engine *engine, uint32_t index, wei
                                double ns) {
   weir__cluster_cores *cores = &engine->sets[index];
   serve(engine, cores);
-  const weir__cluster_item item = {.at = cores->served + ns, .kind = kind, .index = what};
-  if (!weir__cluster_heap_add(&cores->running, item)) engine->failed = true;
+  const weir__cluster_item item = {.kind = kind, .index = what};
+  if (!weir__cluster_heap_add(&cores->running, cores->served + ns, item)) engine->failed = true;
   schedule(engine, index);
 }
 
@@ -40,7 +40,8 @@ void weir__cluster_cores_event(weir__cluster_engine *engine, uint32_t index, uin
   if (generation != cores->generation) return; // something started or ended since
   serve(engine, cores);
   weir__cluster_item first = weir__cluster_heap_take(&cores->running);
-  if (cores->served < first.at) cores->served = first.at; // it was rounded
+  double at = weir__cluster_item_at(&first);
+  if (cores->served < at) cores->served = at; // it was rounded
   schedule(engine, index);
   weir__cluster_ended(engine, (weir__cluster_event)first.kind, first.index);
 }

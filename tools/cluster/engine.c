@@ -6,8 +6,8 @@
 
 void weir__cluster_event_add(weir__cluster_engine *engine, double at, weir__cluster_event kind, uint32_t index,
                              uint32_t generation) {
-  const weir__cluster_item item = {.at = at, .kind = kind, .index = index, .generation = generation};
-  if (!weir__cluster_heap_add(&engine->events, item)) engine->failed = true;
+  const weir__cluster_item item = {.kind = kind, .index = index, .generation = generation};
+  if (!weir__cluster_heap_add(&engine->events, at, item)) engine->failed = true;
 }
 
 static uint32_t set_of(const weir__cluster_engine *engine, uint32_t rank) {
@@ -127,7 +127,7 @@ void weir__cluster_play(weir__cluster_engine *engine) {
   for (uint32_t i = 0; i < engine->program->rank_count; i++) go_on(engine, i);
   while (engine->events.count > 0 && !engine->failed) {
     weir__cluster_item event = weir__cluster_heap_take(&engine->events);
-    engine->now = event.at;
+    engine->now = weir__cluster_item_at(&event);
     engine->result->events++;
     if (event.kind == WEIR__CLUSTER_CORES)
       weir__cluster_cores_event(engine, event.index, event.generation);

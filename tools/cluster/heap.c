@@ -3,10 +3,6 @@
 
 #include <stdlib.h>
 
-static bool earlier(const weir__cluster_item *a, const weir__cluster_item *b) {
-  return a->at != b->at ? a->at < b->at : a->number < b->number;
-}
-
 static bool grow(weir__cluster_heap *heap) {
   size_t capacity = heap->capacity == 0 ? 16 : 2 * heap->capacity;
   weir__cluster_item *items = realloc(heap->items, capacity * sizeof *items);
@@ -16,24 +12,16 @@ static bool grow(weir__cluster_heap *heap) {
   return true;
 }
 
-bool weir__cluster_heap_add(weir__cluster_heap *heap, weir__cluster_item item) {
+bool weir__cluster_heap_add(weir__cluster_heap *heap, double at, weir__cluster_item item) {
   if (heap->count == heap->capacity && !grow(heap)) return false;
-  item.number = heap->numbers++;
-  size_t at = heap->count++;
-  for (; at > 0 && earlier(&item, &heap->items[(at - 1) / 2]); at = (at - 1) / 2)
-    heap->items[at] = heap->items[(at - 1) / 2];
-  heap->items[at] = item;
+  memcpy(&item.key.at, &at, sizeof at);
+  item.key.number = heap->numbers++;
+  weir__heap_add(heap->items, heap->count++, sizeof item, &item);
   return true;
 }
 
 weir__cluster_item weir__cluster_heap_take(weir__cluster_heap *heap) {
-  weir__cluster_item first = heap->items[0], moved = heap->items[--heap->count];
-  size_t at = 0;
-  for (size_t child; (child = 2 * at + 1) < heap->count; at = child) {
-    if (child + 1 < heap->count && earlier(&heap->items[child + 1], &heap->items[child])) child++;
-    if (!earlier(&heap->items[child], &moved)) break;
-    heap->items[at] = heap->items[child];
-  }
-  if (heap->count > 0) heap->items[at] = moved;
+  weir__cluster_item first = heap->items[0];
+  weir__heap_remove(heap->items, heap->count--, sizeof first);
   return first;
 }

@@ -4,15 +4,18 @@
 #ifndef WEIR_TOOLS_CLUSTER_HEAP_H
 #define WEIR_TOOLS_CLUSTER_HEAP_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "base/heap.h"
 
 typedef struct weir__cluster_item {
-  double at;
-  uint64_t number; // set by `add`
+  weir__heap_key key; // the time as bits: those of numbers that are not negative have their order
   uint32_t kind, index, generation;
 } weir__cluster_item;
+
+static inline double weir__cluster_item_at(const weir__cluster_item *item) {
+  double at;
+  memcpy(&at, &item->key.at, sizeof at);
+  return at;
+}
 
 typedef struct weir__cluster_heap {
   weir__cluster_item *items; // the first one is at 0; freed by free()
@@ -20,8 +23,8 @@ typedef struct weir__cluster_heap {
   uint64_t numbers;
 } weir__cluster_heap;
 
-// False: no memory.
-bool weir__cluster_heap_add(weir__cluster_heap *heap, weir__cluster_item item);
+// Adds an item, whose key is set, at a time of 0 or more. False: no memory.
+bool weir__cluster_heap_add(weir__cluster_heap *heap, double at, weir__cluster_item item);
 
 // Removes the first item; there is one.
 weir__cluster_item weir__cluster_heap_take(weir__cluster_heap *heap);

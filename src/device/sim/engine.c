@@ -233,7 +233,7 @@ void weir__sim_leave(weir__sim_engine *engine, weir__sim_op *op) {
 }
 
 uint64_t weir__sim_engine_next_ps(const weir__sim_engine *engine) {
-  uint64_t timer_ps = engine->timer_count > 0 ? engine->timers[0].ps : UINT64_MAX;
+  uint64_t timer_ps = engine->timer_count > 0 ? engine->timers[0].key.at : UINT64_MAX;
   return timer_ps < engine->share_until_ps ? timer_ps : engine->share_until_ps;
 }
 
@@ -251,7 +251,7 @@ static void handle_next(weir__sim_engine *engine, uint64_t ps) {
   if (fluid) weir__sim_run_shares(engine, ps);
   engine->device_ps = ps;
   end_finished(engine);
-  while (engine->timer_count > 0 && engine->timers[0].ps == ps) {
+  while (engine->timer_count > 0 && engine->timers[0].key.at == ps) {
     weir__sim_timer timer = weir__sim_timers_take(engine);
     if (timer.blocks == 0)
       dispatch(engine, timer.op);

@@ -4,6 +4,7 @@
 #ifndef WEIR_DEVICE_SIM_OP_H
 #define WEIR_DEVICE_SIM_OP_H
 
+#include "base/heap.h"
 #include "device/sim/engine.h"
 #include "device/sim/pace.h"
 
@@ -38,7 +39,7 @@ typedef struct weir__sim_list {
 } weir__sim_list;
 
 typedef struct weir__sim_timer {
-  uint64_t ps, number;
+  weir__heap_key key; // its time in ps
   weir__sim_op *op;
   uint64_t blocks; // that end then; 0: the op is ready
 } weir__sim_timer;
@@ -62,7 +63,7 @@ struct weir__sim_engine {
   weir__sim_op *finished; // fluid: have nothing left to run
   weir__sim_list ended;
   uint64_t share_until_ps; // fluid: when the device is shared out anew; UINT64_MAX: no kernel runs
-  weir__sim_timer *timers; // binary heap
+  weir__sim_timer *timers; // a heap (base/heap.h)
   size_t timer_count, timer_capacity;
   size_t reserved; // timers that live ops without any may still need
   weir__sim_queue *queues;
