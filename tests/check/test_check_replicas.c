@@ -205,6 +205,26 @@ static void plant_unwritten(weir__timeline *t) {
   remove_task(t, MAKE);
 }
 
+// MPI brings the first message to the device of rank 1, where a task updates what another one has made room for.
+static void receive_on_device(weir__timeline *t) {
+  *access_of(t, RECEIVE) = *access_of(t, USE);
+  access_of(t, RECEIVE)->mode = WEIR_READ_WRITE;
+  t->tasks[BRING].destination.storage = 0;
+  t->tasks[BRING].start_ns = t->tasks[BRING].end_ns = 25;
+  t->tasks[BRING].id = 1 + WEIR__TIMELINE_RANK_IDS;
+  t->tasks[RECEIVE].id = 2 + WEIR__TIMELINE_RANK_IDS;
+  *access_of(t, BRING) = *access_of(t, USE);
+  access_of(t, BRING)->mode = WEIR_WRITE;
+}
+static void plant_late_receive(weir__timeline *t) {
+  receive_on_device(t);
+  move(t, RECEIVE, 45);
+}
+static void plant_late_room(weir__timeline *t) {
+  receive_on_device(t);
+  move(t, BRING, 35);
+}
+
 #define MADE "task 'make' (id 1 of rank 0, call 2) writes buffer 7 [0, 64) in storage 9 of cuda:0"
 #define HOMED "task 'transfer' (id 2 of rank 0)"
 #define SENT "task 'copy out' (id 3 of rank 0, call 3)"
@@ -262,6 +282,11 @@ static const struct {
      "shared buffer 1 [0, 64) on opencl:0 as it was written by task 'make'", "task 'change' (id 4 of rank 0, call 4)"},
     {"older version is sent from a device", plant_version_of_copy, "VERSION broken: " SENT_COPY " sends",
      "shared buffer 1 [0, 64) on cuda:0 as it was written by task 'change'", "task 'use' (id 3 of rank 1, call 5)"},
+    {"read before it is received on a device", plant_late_receive,
+     "RAW broken: task 'from rank 0: use' (id 2 of rank 1, call 3) updates", "of opencl:0",
+     "the read starts before the write ends"},
+    {"received before there is room", plant_late_room, "RAW broken: task 'transfer' (id 1 of rank 1) writes",
+     "task 'from rank 0: use' (id 2 of rank 1, call 3) updates", "the read starts before the write ends"},
     {"unwritten contents in two memories", plant_unwritten,
      "TRANSFER broken: task 'card' (id 2 of rank 0, call 2) reads", SENT " reads", "no transfer has brought"},
 };
@@ -287,6 +312,8 @@ static void test_right(void **state) {
   assert_int_equal(report.messages, 2);
   // What nobody wrote is where it is read first, and wherever transfers bring it.
   timeline->tasks[MAKE].access_count = 0;
+  if (weir__check_ranks_alone(timeline, NULL, &report) != WEIR__CHECK_PROVED) fail_msg("%s", report.text);
+  receive_on_device(timeline);
   if (weir__check_ranks_alone(timeline, NULL, &report) != WEIR__CHECK_PROVED) fail_msg("%s", report.text);
   weir__timeline_destroy(timeline);
 }

@@ -44,7 +44,10 @@ weir__timeline *joined_run(uint32_t ranks, uint64_t seed, uint32_t programs, int
   rank_threads_flags = WEIR_CONTEXT_TRACE;
   rank_threads_skew_ns = skew_ns;
   rank_threads_after = save;
-  rank_threads_run(runs, ranks, seed, &(weir_mpi_options){0}, random_body);
+  // Messages in the memory of cards: some, all, or by way of the host.
+  const weir_mpi_options options = {.direct = seed % 3 == 0 ? WEIR_MPI_DIRECT_NEVER : WEIR_MPI_DIRECT_ALWAYS,
+                                    .direct_bytes = seed % 3 == 1 ? 1 : 100};
+  rank_threads_run(runs, ranks, seed, &options, random_body);
   for (uint32_t rank = 0; rank < ranks; rank++) {
     assert_string_equal(runs[rank].text, "");
     assert_int_equal(runs[rank].status, WEIR_OK);

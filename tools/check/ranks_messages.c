@@ -71,10 +71,11 @@ static bool has_arrow(const weir__ranks *self, const weir__rank_message *message
   return false;
 }
 
-static const weir__timeline_access *bytes_of(const weir__ranks *self, uint32_t task, weir_mode mode) {
+// The one access of an end of a message, to a shared buffer. A receive that updates what another task prepared is one, too.
+static const weir__timeline_access *bytes_of(const weir__ranks *self, uint32_t task, bool reads) {
   const weir__timeline_task *end = seen(self, task);
   const weir__timeline_access *access = &self->checker->timeline->accesses[end->access_first];
-  return end->access_count == 1 && access->mode == mode && access->shared != 0 ? access : NULL;
+  return end->access_count == 1 && (access->mode == WEIR_READ) == reads && access->shared != 0 ? access : NULL;
 }
 
 // The task before one, of its rank, that is the last to write to an access's buffer; UINT32_MAX: there is none.
@@ -92,7 +93,7 @@ static uint32_t find_writer(const weir__ranks *self, uint32_t task, const weir__
 
 // What is sent may have been copied first, from a device to a buffer on the host that is nobody's else.
 static const weir__timeline_access *find_sent(const weir__ranks *self, const weir__rank_message *message) {
-  const weir__timeline_access *direct = bytes_of(self, message->send, WEIR_READ);
+  const weir__timeline_access *direct = bytes_of(self, message->send, true);
   const weir__timeline_task *send = seen(self, message->send);
   if (direct != NULL || send->access_count != 1) return direct;
   const weir__timeline_access *copy = &self->checker->timeline->accesses[send->access_first];
@@ -107,7 +108,7 @@ static const weir__timeline_access *find_sent(const weir__ranks *self, const wei
 
 static void check_bytes(weir__ranks *self, weir__rank_message *message) {
   const weir__timeline_access *sent = message->sent = find_sent(self, message);
-  const weir__timeline_access *received = bytes_of(self, message->receive, WEIR_WRITE);
+  const weir__timeline_access *received = bytes_of(self, message->receive, false);
   uint64_t call = seen(self, message->send)->call.number, other_call = seen(self, message->receive)->call.number;
   char text[WEIR__TASK_TEXT], other[WEIR__TASK_TEXT];
   const char *sender = weir__check_describe(self->checker, message->send, text),
