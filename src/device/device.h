@@ -181,6 +181,7 @@ struct weir_device {
   uint32_t first_worker;  // weir_work.worker of the first of them; set by the context
   uint64_t memory_bytes;  // of memory of its own; 0: none, or not known
   uint32_t near;          // bit per index of another device of its kind: copies between the two make no detour
+  bool plain;             // takes the plainest tasks (engine/plain_whole.h); set by the context
   bool lost;              // guarded by the context's lock
   uint64_t
       parts_end_ns; // guarded by the context's lock: when the last part of a resident split launch ended, in its time

@@ -186,6 +186,11 @@ static inline uint32_t weir__trace_memory(const weir_context *context, uint32_t 
   return space == WEIR__HOST_SPACE ? 0 : context->memory.devices[space]->index + 1;
 }
 
+// Something came up that makes submissions unusual (engine/plain_whole.h). The lock is held.
+static inline void weir__context_is_unusual(weir_context *context) {
+  context->host.window.usual_until = 0;
+}
+
 // At the beginning of a call of the caller's. What was submitted before it is submitted indeed then.
 static inline void weir__context_lock(weir_context *context) {
   weir__host_lock(&context->host);

@@ -42,6 +42,7 @@ static struct weir__failures *find_failures(weir_context *context) {
     return NULL;
   }
   context->failures = failures;
+  weir__context_is_unusual(context);
   return failures;
 }
 

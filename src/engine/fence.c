@@ -125,6 +125,7 @@ static weir__admit_result admit(weir_context *context, const fence_submission *s
   weir__commit(context, &request, task);
   task->access_count = 0;
   if (!signals) context->order.fence = id;
+  weir__context_is_unusual(context);
   if (stalled) self->device->ops->stall(self->device, fence);
   return WEIR__ADMITTED;
 }

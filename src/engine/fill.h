@@ -17,6 +17,10 @@ static inline uint8_t weir__lock_class(uint64_t key) {
   return (uint8_t)(1 + ((key * 0x9e3779b97f4a7c15u) >> 32) % (WEIR__LOCK_CLASSES - 1));
 }
 
+static inline void weir__fill_groups(weir__task *task, const weir_task *asked) {
+  for (int i = 0; i < 3; i++) task->groups[i] = asked->groups[i] == 0 ? 1 : asked->groups[i];
+}
+
 // All that comes from what the caller asks for, but for code of a device that does not run functions.
 static inline void weir__fill_asked(weir__task *task, const weir_task *asked, const weir_device *device) {
   weir_kernel *kernel = asked->kernel;

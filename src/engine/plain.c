@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// DESIGN. Most tasks are a function of the CPU with a few buffers, values and byte ranges, and nothing is special about them or
-// their context. The way of all tasks (engine/submit.c, engine/admit.c) asks at each step about what is special: memory of
-// devices, boxes, reductions, images, timelines, groups, predecessors that the task names, waiting. Here that is
-// asked once, for the context, the task and each argument. What remains is the same in the same order: check, storage,
-// dependences, edges, commit. Predecessors become edges where they are found.
+// DESIGN. Most tasks are a function of the CPU with a few buffers, values and byte ranges, and nothing is special about
+// them or their context. The way of all tasks (engine/submit.c, engine/admit.c) asks at each step about what is
+// special: memory of devices, boxes, reductions, images, timelines, groups, predecessors that the task names, waiting.
+// Here that is asked once, for the context, the task and each argument. What remains is the same in the same order:
+// check, storage, dependences, edges, commit. Predecessors become edges where they are found.
 //
 // Whatever is not plain, and whatever is wrong, is left to the way of all tasks before anything has changed.
 #include "engine/plain_inside.h"
@@ -12,6 +12,7 @@
 #include "engine/admit.h"
 #include "engine/check.h"
 #include "engine/fill.h"
+#include "engine/plain_whole.h"
 #include "engine/storage.h"
 
 void weir__plain_open(weir_context *context) {
@@ -19,6 +20,10 @@ void weir__plain_open(weir_context *context) {
   bool usual = !context->devices.polls && context->devices.checker == NULL && host->watch == NULL &&
                (host->flags & ~(uint32_t)(WEIR_CONTEXT_NO_RENAME | WEIR_CONTEXT_REPEATS)) == 0;
   if (!usual) return;
+  for (uint32_t i = 0; i < host->device_count; i++) {
+    weir_device *device = host->devices[i];
+    device->plain = !device->ops->run_ahead && device->ops->check == NULL;
+  }
   if (context->memory.space_count > 1)
     context->devices.plain = WEIR__PLAIN_AHEAD;
   else if (context->memory.predictor == NULL)
@@ -142,7 +147,8 @@ static inline __attribute__((always_inline)) weir__task *begin(weir_context *con
   return task;
 }
 
-// Storage for buffers that have none, as far as there is some without waiting; a task that is not admitted after all leaves it.
+// Storage for buffers that have none, as far as there is some without waiting; a task that is not admitted after all
+// leaves it.
 static __attribute__((noinline)) bool give_storage(weir_context *context, const weir__plain_args *args) {
   weir__pool *pool = &context->memory.pools[WEIR__HOST_SPACE];
   for (uint32_t i = 0; i < args->access_count; i++) {
@@ -155,7 +161,8 @@ static __attribute__((noinline)) bool give_storage(weir_context *context, const 
   return true;
 }
 
-// Other storage for large buffers that are overwritten while they are in use. It is never waited for here, since they have some.
+// Other storage for large buffers that are overwritten while they are in use. It is never waited for here, since they
+// have some.
 static __attribute__((noinline)) void rename_large(weir_context *context, const weir_task *task,
                                                    const weir__plain_args *args) {
   weir_status status;
@@ -212,24 +219,65 @@ static inline __attribute__((always_inline)) bool admit(weir_context *context, c
   return true;
 }
 
-bool weir__submit_plain(weir_context *context, const weir_task *task, weir_event **out_event) {
+bool weir__whole_look(weir_context *context) {
+  weir__window *window = &context->host.window;
+  if (context->devices.plain != WEIR__PLAIN_HOST || !weir__plain_is_usual(context)) return false;
+  window->usual_until = window->live.oldest + window->size - window->kept - window->reserved;
+  return true;
+}
+
+void weir__whole_rename_slowly(weir__whole_slot *self, const weir_task *asked, weir__access *access) {
+  weir__dependences *dependences = &self->context->order.dependences;
+  weir__access *first = (weir__access *)(void *)self->task->payload;
+  uint32_t index = (uint32_t)(access - first);
+  const weir__plain_args up_to_this = {
+      .accesses = first, .access_count = index + 1, .overwritten = (uint64_t)1 << index};
+  weir__dependences_clear(dependences);
+  rename_large(self->context, asked, &up_to_this);
+  for (size_t i = 0; i < dependences->count; i++) weir__whole_connect(self, dependences->list[i].task, false);
+  self->no_memory |= dependences->incomplete;
+}
+
+void weir__whole_hold(weir_context *context, weir__task *task, bool no_memory, bool lost_data, bool unrecorded) {
+  const weir__plain_edges edges = {.task = task, .no_memory = no_memory, .lost_data = lost_data};
+  weir__dependences_clear(&context->order.dependences);
+  context->order.dependences.unrecorded = unrecorded;
+  weir__plain_hold(context, &edges);
+}
+
+// A task that is not all whole buffers. `device`: NULL, or the task's, and then it is no more special than these.
+static __attribute__((noinline)) bool submit_general(weir_context *context, const weir_task *task, weir_device *device,
+                                                     weir_event **out_event) {
   const weir__window *window = &context->host.window;
-  if (!weir__plain_is_usual(context) || !weir__plain_asks_little(task)) return false;
-  weir_device *device = device_of(context, task);
-  if (device == NULL) return false;
+  if (device == NULL) {
+    if (!weir__plain_is_usual(context) || !weir__plain_asks_little(task)) return false;
+    device = device_of(context, task);
+    if (device == NULL) return false;
+  }
   weir__plain_args args;
   if (!weir__plain_take_args(context, task, WEIR__HOST_SPACE, weir__window_task(window, window->next), &args))
     return false;
   return admit(context, task, device, &args, out_event);
 }
 
+bool weir__submit_plain(weir_context *context, const weir_task *task, weir_event **out_event) {
+  const weir__whole_task whole = {.asked = task};
+  uint32_t count = task->arg_count;
+  weir_device *device = NULL;
+  if (weir__whole_may_enter(context) && weir__whole_asks_nothing(task)) device = weir__whole_device(context, task);
+  if (device != NULL && weir__whole_is_one(context, &whole, count))
+    return weir__whole_admit(context, &whole, count, device, out_event);
+  return submit_general(context, task, device, out_event);
+}
+
 void weir__plain_prepare(const weir_task *task, weir__plain_form *out_form) {
-  *out_form = (weir__plain_form){.plain = weir__plain_asks_little(task)};
+  *out_form = (weir__plain_form){.plain = weir__plain_asks_little(task), .whole = weir__whole_asks_nothing(task)};
   for (uint32_t i = 0; i < task->arg_count && out_form->plain; i++) {
     const weir_arg *arg = &task->args[i];
     uint64_t mode = weir__plain_mode(arg);
     if (mode == WEIR_VALUE) {
       out_form->valued = true;
+      out_form->whole = false;
       continue;
     }
     if (mode > WEIR_READ_WRITE) out_form->plain = false;
@@ -238,10 +286,12 @@ void weir__plain_prepare(const weir_task *task, weir__plain_form *out_form) {
     out_form->accesses[index].bytes = arg->bytes;
     out_form->accesses[index].mode = (uint8_t)mode;
     out_form->accesses[index].whole = arg->offset == 0 && arg->bytes == WEIR_WHOLE;
+    out_form->whole &= out_form->accesses[index].whole;
   }
 }
 
-// Room for the pointers, and for the values of a task that has some. False: an address is missing, or there is no memory.
+// Room for the pointers, and for the values of a task that has some. False: an address is missing, or there is no
+// memory.
 static bool take_values(const weir_task *task, weir__task *slot, weir__plain_args *args) {
   uint64_t room = args->access_count * sizeof *args->accesses + task->arg_count * sizeof(void *);
   for (uint32_t i = 0; i < task->arg_count; i++) {
@@ -253,10 +303,11 @@ static bool take_values(const weir_task *task, weir__task *slot, weir__plain_arg
   return room <= WEIR__TASK_INLINE_PAYLOAD || weir__plain_move(slot, room, args);
 }
 
-bool weir__submit_prepared(weir_context *context, const weir_task *task, const weir__plain_form *form,
-                           weir_buffer *const *buffers, weir_event **out_event) {
+static __attribute__((noinline)) bool submit_form(weir_context *context, const weir_task *task,
+                                                  const weir__plain_form *form, weir_buffer *const *buffers,
+                                                  weir_event **out_event) {
   const weir__window *window = &context->host.window;
-  if (!form->plain || context->devices.plain != WEIR__PLAIN_HOST || !weir__plain_is_usual(context)) return false;
+  if (context->devices.plain != WEIR__PLAIN_HOST || !weir__plain_is_usual(context)) return false;
   weir_device *device = device_of(context, task);
   if (device == NULL) return false;
   weir__task *slot = weir__window_task(window, window->next);
@@ -264,4 +315,15 @@ bool weir__submit_prepared(weir_context *context, const weir_task *task, const w
   if (!take_form(context, form, buffers, slot, &args)) return false;
   if (form->valued && !take_values(task, slot, &args)) return false;
   return admit(context, task, device, &args, out_event);
+}
+
+bool weir__submit_prepared(weir_context *context, const weir_task *task, const weir__plain_form *form,
+                           weir_buffer *const *buffers, weir_event **out_event) {
+  if (!form->plain) return false;
+  const weir__whole_task whole = {.asked = task, .form = form, .buffers = buffers};
+  weir_device *device;
+  if (form->whole && weir__whole_may_enter(context) && (device = weir__whole_device(context, task)) != NULL &&
+      weir__whole_is_one(context, &whole, form->access_count))
+    return weir__whole_admit(context, &whole, form->access_count, device, out_event);
+  return submit_form(context, task, form, buffers, out_event);
 }

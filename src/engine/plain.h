@@ -53,6 +53,7 @@ enum { WEIR__PLAIN_ARGS = 8 }; // their accesses and pointers fit in a slot
 typedef struct weir__plain_form {
   bool plain;  // it is one, if these are plain, too
   bool valued; // some argument is a value
+  bool whole;  // all are whole buffers, and it asks for nothing else (engine/plain_whole.h)
   uint32_t access_count;
   struct {
     uint64_t lo, bytes; // bytes may be WEIR_WHOLE

@@ -68,6 +68,7 @@ void weir__queue_drain(weir_context *context);
 static inline void weir__queue_update(weir_context *context) {
   bool any = context->queue.first != NULL;
   context->order.barrier = any ? UINT64_MAX : context->order.hold;
+  weir__context_is_unusual(context);
   if (any)
     context->host.notices.due |= WEIR__DUE_QUEUE;
   else

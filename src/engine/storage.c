@@ -185,10 +185,8 @@ bool weir__storage_exchange(weir_context *context, weir_buffer *buffer) {
   if (weir__segment_idle(&buffer->whole, live)) return true;
   weir__pool *pool = &context->memory.pools[WEIR__HOST_SPACE];
   if (pool->waiting_bytes + buffer->bytes > pool->waiting_limit) return false;
-  weir__block *fresh = weir__pool_take_idle(pool, buffer->bytes, false, live);
-  if (fresh == NULL) return false;
+  if (!weir__buffer_exchange_storage(buffer, WEIR__HOST_SPACE, pool, live)) return false;
   context->host.statistics.renamed++;
-  weir__buffer_exchange_storage(buffer, WEIR__HOST_SPACE, pool, fresh);
   return true;
 }
 

@@ -218,6 +218,7 @@ try_again(weir_context *context, const weir__submission *submission, queueing *p
   } else if (now - patience->since >= CLAIM_AFTER_NS && !window->claimed && patience->own.reserved == 0 &&
              weir__queue_passes(&context->queue, &patience->own)) { // else others come first
     patience->claims = window->claimed = true;
+    weir__context_is_unusual(context);
     patience->own.reserved = WEIR__CLAIMED_SLOT;
   }
   return &patience->own;

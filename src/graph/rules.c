@@ -14,6 +14,7 @@ static weir_status skip_status(weir__host *host, const weir__task *task) {
 static void bind(weir_context *context, weir__task *task, const weir__dependences *dependences) {
   weir__graph_run_bind(task, dependences);
   context->graphs.in_flight++;
+  weir__context_is_unusual(context);
 }
 
 static void note_reader(const weir__task *task, const weir__dependence *dependence, weir__id reader) {

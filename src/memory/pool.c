@@ -259,6 +259,14 @@ void weir__pool_leave(weir__pool *pool, const void *address) {
   }
 }
 
+weir__block *weir__pool_exchange_slow(weir__pool *pool, weir__block *used, const weir__liveness *liveness) {
+  weir__block *block = take_idle(pool, used->size_class, WAITING_LOOKED_AT, liveness);
+  if (block == NULL) return NULL;
+  block->user_count = 0;
+  weir__pool_give_waiting(pool, used);
+  return block;
+}
+
 void weir__pool_trim(weir__pool *pool, uint64_t bytes, const weir__liveness *liveness) {
   for (uint32_t i = WEIR__POOL_CLASSES; i-- > 0 && pool->bytes > bytes;) {
     for (weir__block *block = pool->waiting[i], *next; block != NULL; block = next) {

@@ -104,6 +104,30 @@ void weir__pool_give_waiting(weir__pool *pool, weir__block *block);
 // weir__pool_deinitialize. Who has it may keep it, and gives it back as ever.
 void weir__pool_leave(weir__pool *pool, const void *address);
 
+// The rare cases of weir__pool_exchange.
+weir__block *weir__pool_exchange_slow(weir__pool *pool, weir__block *used, const weir__liveness *liveness);
+
+// Gives back a block with users in flight, as above, and takes one of its class that nobody uses in its place. NULL: there is none that
+// is easily found, and `used` is not given back.
+static inline weir__block *weir__pool_exchange(weir__pool *pool, weir__block *used, const weir__liveness *liveness) {
+  uint8_t size_class = used->size_class;
+  weir__block *first = pool->waiting[size_class], *last = pool->last_waiting[size_class];
+  if (used->left || pool->free[size_class] != NULL || first == last || first->last_use >= liveness->oldest)
+    return weir__pool_exchange_slow(pool, used, liveness);
+  // The first in the queue goes and another one comes: all else stays.
+  pool->waiting[size_class] = first->next;
+  first->next->previous = NULL;
+  first->next = NULL;
+  first->state = WEIR__BLOCK_HANDED_OUT;
+  first->user_count = 0;
+  last->next = used;
+  used->next = NULL;
+  used->previous = last;
+  used->state = WEIR__BLOCK_WAITING;
+  pool->last_waiting[size_class] = used;
+  return first;
+}
+
 // Returns idle memory to the system, until at most `bytes` are held or nothing idle is left.
 void weir__pool_trim(weir__pool *pool, uint64_t bytes, const weir__liveness *liveness);
 

@@ -40,6 +40,7 @@ static weir_status close_window(weir__collective *collective, const weir__nccl_r
   collective->reserved = slots;
   context->host.window.reserved += slots;
   context->host.window.closed = true;
+  weir__context_is_unusual(context);
   return WEIR_OK;
 }
 

@@ -134,6 +134,7 @@ void weir__repeats_wake(weir_context *context) {
   if (context->host.window.next < self->wake) return;
   self->asleep = false;
   context->devices.plain = WEIR__PLAIN_NONE;
+  weir__context_is_unusual(context);
   weir__repeats_hold(context, 0);
 }
 

@@ -68,6 +68,7 @@ weir_status weir__repeats_submit_alone(weir_context *context, const weir_task *t
   context->devices.plain = context->repeating.plain;
   bool was_plain = weir__submit_short(context, task, out_event);
   context->devices.plain = context->repeating.repeats->asleep ? context->repeating.plain : WEIR__PLAIN_NONE;
+  weir__context_is_unusual(context);
   return was_plain ? WEIR_OK : weir__submit_special(context, task, out_event);
 }
 

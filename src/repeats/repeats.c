@@ -76,6 +76,7 @@ void weir__repeats_open(weir_context *context) {
   context->repeating.settle = weir__repeats_settle;
   context->repeating.plain = context->devices.plain;
   context->devices.plain = WEIR__PLAIN_NONE;
+  weir__context_is_unusual(context);
   weir__repeats_begin_run(context);
   if (self->ahead) weir__repeats_sleep(context, FIRST_AHEAD);
 }

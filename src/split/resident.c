@@ -129,6 +129,7 @@ static void give_up(weir__split_run *run, weir_event **out_event) {
 
 static void close_window(weir__split_run *run) {
   run->split->context->host.window.closed = true;
+  weir__context_is_unusual(run->split->context);
   run->own = run->reserved - 1;
 }
 

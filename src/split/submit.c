@@ -241,7 +241,10 @@ weir_status weir__split_reserve(weir_context *context, const weir__submission *s
     result =
         weir__await_room(context, submission, slots + left_over(weir__window_size(&context->host.window)), &status);
   } while (result == WEIR__RETRY);
-  if (result == WEIR__ADMITTED) context->host.window.reserved += slots;
+  if (result == WEIR__ADMITTED) {
+    context->host.window.reserved += slots;
+    weir__context_is_unusual(context);
+  }
   return result == WEIR__ADMITTED ? WEIR_OK : status;
 }
 

@@ -156,8 +156,10 @@ static void note_users(const weir_buffer *buffer, weir__block *block) {
   block->users_known = !buffer->ranged && whole->reader_count < WEIR__BLOCK_USERS;
   if (!block->users_known) return;
   const weir__id *readers = weir__segment_readers(whole);
-  for (uint32_t i = 0; i < whole->reader_count; i++) block->users[block->user_count++] = weir__reader_task(readers[i]);
-  block->users[block->user_count++] = whole->writer;
+  uint32_t count = whole->reader_count;
+  for (uint32_t i = 0; i < count; i++) block->users[i] = weir__reader_task(readers[i]);
+  block->users[count] = whole->writer;
+  block->user_count = (uint8_t)(count + 1);
 }
 
 void weir__buffer_visit(weir_buffer *buffer, uint64_t lo, uint64_t hi, weir__segment_visit visit, void *user) {
@@ -221,13 +223,18 @@ void weir__buffer_drop_storage(weir_buffer *buffer, weir__pool *pools, bool idle
   buffer->last_use = 0;
 }
 
-void weir__buffer_exchange_storage(weir_buffer *buffer, uint32_t space, weir__pool *pool, weir__block *fresh) {
+bool weir__buffer_exchange_storage(weir_buffer *buffer, uint32_t space, weir__pool *pool,
+                                   const weir__liveness *liveness) {
   weir__replica *replica = &buffer->replicas[space];
   note_users(buffer, replica->block);
-  weir__pool_give_waiting(pool, replica->block);
+  weir__block *fresh = weir__pool_exchange(pool, replica->block, liveness);
+  if (fresh == NULL) return false;
   *replica = (weir__replica){.block = fresh, .memory = fresh->memory, .storage = fresh->number};
-  weir__segment_reset(&buffer->whole);
+  buffer->whole.writer = 0;
+  buffer->whole.reader_count = 0;
+  buffer->whole.odd = 0;
   buffer->serial++;
+  return true;
 }
 
 void weir__buffer_set_storage(weir_buffer *buffer, uint32_t space, weir__block *block) {

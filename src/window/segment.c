@@ -76,8 +76,7 @@ void weir__segment_deinitialize(weir__segment *segment) {
 void weir__segment_reset(weir__segment *segment) {
   segment->writer = 0;
   segment->reader_count = 0;
-  segment->poisoned = 0;
-  segment->commutes = false;
+  segment->odd = 0;
 }
 
 void weir__segment_empty(weir__segment *segment, weir__id_arrays *arrays) {

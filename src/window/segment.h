@@ -28,8 +28,14 @@ typedef struct weir__segment {
     weir__id few[WEIR__SEGMENT_INLINE_READERS];
     weir__id *many;
   } readers;
-  uint32_t poisoned; // 0: not; else the number of the failure that did it (engine/failures.h)
-  bool commutes;     // there was a set since the last writer: readers have tags
+  union {
+    struct {
+      uint32_t poisoned; // 0: not; else the number of the failure that did it (engine/failures.h)
+      bool commutes;     // there was a set since the last writer: readers have tags
+      uint8_t unused[3]; // 0
+    };
+    uint64_t odd; // not 0: either of these
+  };
 } weir__segment;
 
 // Tags of readers where `commutes`.

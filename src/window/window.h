@@ -12,7 +12,9 @@ typedef struct weir__window {
   weir__task *tasks; // `size` slots
   uint32_t size;     // a power of two
   weir__liveness live;
-  weir__id next;     // id of the next task
+  weir__id next; // id of the next task
+  weir__id
+      usual_until;   // tasks below find a slot, and nothing unusual (engine/plain_whole.h); 0: that is to be found out
   uint64_t kept;     // slots for WEIR__ANY_SLOT alone; the rest is what others take for the window
   uint64_t reserved; // slots that are set aside for submissions still to come
   bool closed;       // only these get in; some slots are reserved then
