@@ -61,7 +61,7 @@ class Timeline(unittest.TestCase):
             json.dump(whole, file)
         done = self.weir("check", "--ranks", self.path("less.json"), code=1)
         self.assertRegex(done.stderr, r"VERSION broken: task 'diffuse' \(id \d+ of rank 2, call \d+\) reads shared buffer")
-        self.assertIn("not one of several ranks", self.weir("check", "--ranks", self.path("run.rank0.json"), code=2).stderr)
+        self.assertIn("that of one of several ranks", self.weir("check", "--ranks", self.path("run.rank0.json"), code=2).stderr)
 
     def test_checked_alone(self):
         self.run_heat(1, "run.json")

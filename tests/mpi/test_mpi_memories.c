@@ -15,7 +15,7 @@
 #include "part.h"
 #include "random.h"
 
-enum { JOBS = 24, PROGRAMS = 5, TRIES = 4 }; // the last: of each mistake in a timeline
+enum { JOBS = 40, PROGRAMS = 5, TRIES = 3 }; // the last: of each mistake in a timeline
 
 static weir__check_report report;
 

@@ -33,8 +33,10 @@ const char *weir__check_describe(const weir__checker *checker, uint32_t task, ch
   const weir__stream *stream = checker->stream;
   if (checker->timeline->rank_count > 0) {
     uint64_t id = checked->seen->id, call = checked->seen->call.number;
-    int used = snprintf(text, WEIR__TASK_TEXT, "task '%s' (id %" PRIu64 " of rank %" PRIu64, checked->seen->label,
-                        id % WEIR__TIMELINE_RANK_IDS, id / WEIR__TIMELINE_RANK_IDS);
+    int used =
+        snprintf(text, WEIR__TASK_TEXT, "task '%s' (id %" PRIu64, checked->seen->label, id % WEIR__TIMELINE_RANK_IDS);
+    if (checker->timeline->rank_count > 1)
+      used += snprintf(text + used, WEIR__TASK_TEXT - (size_t)used, " of rank %" PRIu64, id / WEIR__TIMELINE_RANK_IDS);
     if (call != 0)
       snprintf(text + used, WEIR__TASK_TEXT - (size_t)used, ", call %" PRIu64 ")", call);
     else
@@ -147,9 +149,15 @@ weir__check_result weir__check_timeline(const weir__timeline *timeline, const we
 weir__check_result weir__check_ranks_alone(const weir__timeline *timeline, const weir__check_options *options,
                                            weir__check_report *out_report) {
   *out_report = (weir__check_report){.result = WEIR__CHECK_PROVED};
-  if (timeline->rank_count == 0)
-    return fail(out_report, "the timeline is not one of several ranks: it is checked with the stream that it ran");
-  return weir__check_timeline(timeline, NULL, options, out_report);
+  weir__timeline_rank only = {0};
+  weir__timeline whole = *timeline;
+  if (timeline->part_of > 0)
+    return fail(out_report, "the timeline is that of one of several ranks: `weir timeline` joins those of all");
+  if (timeline->rank_count == 0) { // of one process
+    whole.ranks = &only;
+    whole.rank_count = 1;
+  }
+  return weir__check_timeline(&whole, NULL, options, out_report);
 }
 
 weir__check_result weir__check_ranks_file(const char *timeline_path, const weir__check_options *options,

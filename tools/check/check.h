@@ -59,8 +59,8 @@ weir__check_result weir__check_pipelines_file(const char *timeline_path, const w
 weir__check_result weir__check_pipelines(const weir__timeline *timeline, const weir__check_options *options,
                                          weir__check_report *out_report);
 
-// Of a timeline that was joined from those of several ranks, in a file; without a stream, what can be proved of any. One
-// that was not is BAD_INPUT.
+// Of a timeline that was joined from those of several ranks, or that of one process, in a file; without a stream, what can be
+// proved of any. That of one of several ranks is BAD_INPUT.
 weir__check_result weir__check_ranks_file(const char *timeline_path, const weir__check_options *options,
                                           weir__check_report *out_report);
 weir__check_result weir__check_ranks_alone(const weir__timeline *timeline, const weir__check_options *options,

@@ -23,7 +23,7 @@ static void print_help(const char *program) {
          "  --lines-apart         and that lines share no bytes of a buffer that any of them writes\n"
          "  --ranks               the timeline was joined from those of ranks: that each rank was right, and that "
          "messages\n"
-         "                        brought what each task reads; a stream is not needed\n"
+         "                        brought what each task reads; or it is that of one process; a stream is not needed\n"
          "  --help                this text\n"
          "\n"
          "Exit codes: 0 proved, 1 a rule is broken, 2 the input or the command line is wrong.\n",

@@ -26,6 +26,12 @@ static inline uint64_t weir__rank_of(const weir__timeline_task *task) {
   return task->id / WEIR__TIMELINE_RANK_IDS;
 }
 
+// The program of all ranks: its buffers, for a stream, where `address` is a buffer's number in the timeline, and `id` the one that
+// messages name; the checker's tasks, some of which may be wrong; their accesses. False: no memory.
+bool weir__ranks_take_buffers(const weir__timeline *timeline, weir__stream *out_stream);
+bool weir__ranks_take_tasks(weir__checker *checker);
+bool weir__ranks_take_accesses(weir__checker *checker);
+
 // The index of a buffer in the checker's stream, by its number in the timeline.
 uint32_t weir__ranks_buffer(const weir__stream *stream, uint64_t number);
 

@@ -244,6 +244,7 @@ void weir__timeline_destroy(weir__timeline *timeline) {
   free(timeline->pipelines);
   free(timeline->spans);
   free(timeline->labels);
+  free(timeline->launches);
   free(timeline->devices);
   free(timeline->ranks);
   free(timeline->written);

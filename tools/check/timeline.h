@@ -118,6 +118,8 @@ typedef struct weir__timeline {
   uint64_t dropped;
   weir__timeline_task *tasks; // in the order of the file
   size_t task_count, task_capacity;
+  weir__timeline_task *launches; // of graphs, whose nodes are tasks, as far as the device noted their times
+  size_t launch_count, launch_capacity;
   weir__timeline_access *accesses;
   size_t access_count, access_capacity;
   weir__timeline_wait *waits;
@@ -128,6 +130,7 @@ typedef struct weir__timeline {
   size_t span_count, span_capacity;
   weir__timeline_rank *ranks; // of a timeline that was joined, by number
   size_t rank_count;
+  uint64_t part_of;               // so many ranks, whose timelines have not been joined; 0: it is the whole
   weir__timeline_device *devices; // of all ranks, in order
   size_t device_count;
   weir__timeline_written *written; // in the order of the file

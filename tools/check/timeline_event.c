@@ -106,7 +106,7 @@ static bool add_wait(weir__timeline_reader *reader, const json_t *object, const 
   return true;
 }
 
-static bool add_task(weir__timeline_reader *reader, const json_t *event) {
+static bool add_task(weir__timeline_reader *reader, const json_t *event, bool launch) {
   weir__timeline *timeline = reader->timeline;
   weir__timeline_task task = {
       .line = reader->line, .access_first = timeline->access_count, .wait_first = timeline->wait_count};
@@ -133,10 +133,10 @@ static bool add_task(weir__timeline_reader *reader, const json_t *event) {
       !weir__timeline_list(reader, args, what, "waits", &waits)) {
     return false;
   }
-  if (!weir__timeline_grow(reader, (void **)&timeline->tasks, &timeline->task_capacity, timeline->task_count,
-                           sizeof *timeline->tasks)) {
-    return false;
-  }
+  weir__timeline_task **list = launch ? &timeline->launches : &timeline->tasks;
+  size_t *count = launch ? &timeline->launch_count : &timeline->task_count;
+  size_t *capacity = launch ? &timeline->launch_capacity : &timeline->task_capacity;
+  if (!weir__timeline_grow(reader, (void **)list, capacity, *count, sizeof **list)) return false;
   for (size_t i = 0; i < json_array_size(accesses); i++) {
     if (!add_access(reader, json_array_get(accesses, i), what)) return false;
   }
@@ -146,14 +146,15 @@ static bool add_task(weir__timeline_reader *reader, const json_t *event) {
   task.access_count = (uint32_t)(timeline->access_count - task.access_first);
   task.wait_count = (uint32_t)json_array_size(waits);
   if (!weir__timeline_take_destination(reader, args, what, &task)) return false;
-  timeline->tasks[timeline->task_count++] = task;
+  (*list)[(*count)++] = task;
   return true;
 }
 
 bool weir__timeline_add_event(weir__timeline_reader *reader, const json_t *event) {
   if (!json_is_object(event)) return weir__timeline_fail(reader, "an entry of traceEvents is not an object");
   const char *category = json_string_value(json_object_get(event, "cat"));
-  if (category && strcmp(category, "task") == 0) return add_task(reader, event);
+  if (category && strcmp(category, "task") == 0) return add_task(reader, event, false);
+  if (category && strcmp(category, "graph") == 0) return add_task(reader, event, true);
   if (category && strcmp(category, "written") == 0) return weir__timeline_add_written(reader, event);
   return !category || strcmp(category, "line") != 0 || weir__timeline_add_span(reader, event);
 }

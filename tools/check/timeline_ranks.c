@@ -6,7 +6,9 @@
 // The timeline of a rank that is alone is the whole.
 static bool add_only_rank(weir__timeline_reader *reader, const json_t *head) {
   weir__timeline *timeline = reader->timeline;
-  if (json_integer_value(json_object_get(json_object_get(head, "rank"), "of")) != 1) return true;
+  json_int_t ranks = json_integer_value(json_object_get(json_object_get(head, "rank"), "of"));
+  timeline->part_of = ranks > 1 ? (uint64_t)ranks : 0;
+  if (ranks != 1) return true;
   timeline->ranks = calloc(1, sizeof *timeline->ranks);
   if (!timeline->ranks) return weir__timeline_no_memory(reader);
   timeline->rank_count = 1;
