@@ -226,22 +226,21 @@ bool weir__whole_look(weir_context *context) {
   return true;
 }
 
-void weir__whole_rename_slowly(weir__whole_slot *self, const weir_task *asked, weir__access *access) {
-  weir__dependences *dependences = &self->context->order.dependences;
-  weir__access *first = (weir__access *)(void *)self->task->payload;
+void weir__whole_rename(weir_context *context, const weir_task *asked, weir__task *slot, weir__access *access) {
+  weir__access *first = (weir__access *)(void *)slot->payload;
   uint32_t index = (uint32_t)(access - first);
   const weir__plain_args up_to_this = {
       .accesses = first, .access_count = index + 1, .overwritten = (uint64_t)1 << index};
-  weir__dependences_clear(dependences);
-  rename_large(self->context, asked, &up_to_this);
-  for (size_t i = 0; i < dependences->count; i++) weir__whole_connect(self, dependences->list[i].task, false);
-  self->no_memory |= dependences->incomplete;
+  weir__dependences_clear(&context->order.dependences);
+  rename_large(context, asked, &up_to_this);
 }
 
-void weir__whole_hold(weir_context *context, weir__task *task, bool no_memory, bool lost_data, bool unrecorded) {
-  const weir__plain_edges edges = {.task = task, .no_memory = no_memory, .lost_data = lost_data};
+void weir__whole_hold(weir_context *context, weir__task *task, uint32_t lacks) {
+  const weir__plain_edges edges = {.task = task,
+                                   .no_memory = (lacks & WEIR__WHOLE_LACKS_EDGE) != 0,
+                                   .lost_data = (lacks & WEIR__WHOLE_LACKS_DATA) != 0};
   weir__dependences_clear(&context->order.dependences);
-  context->order.dependences.unrecorded = unrecorded;
+  context->order.dependences.unrecorded = (lacks & WEIR__WHOLE_LACKS_READER) != 0;
   weir__plain_hold(context, &edges);
 }
 
@@ -261,7 +260,7 @@ static __attribute__((noinline)) bool submit_general(weir_context *context, cons
 }
 
 bool weir__submit_plain(weir_context *context, const weir_task *task, weir_event **out_event) {
-  const weir__whole_task whole = {.asked = task};
+  const weir__whole_task whole = {.asked = task, .args = task->args};
   uint32_t count = task->arg_count;
   weir_device *device = NULL;
   if (weir__whole_may_enter(context) && weir__whole_asks_nothing(task)) device = weir__whole_device(context, task);

@@ -16,16 +16,17 @@
 // A task, and where its buffers are: in its arguments, or, if it has a form, in an array.
 typedef struct weir__whole_task {
   const weir_task *asked;
+  const weir_arg *args;         // its
   const weir__plain_form *form; // NULL: none
   weir_buffer *const *buffers;
 } weir__whole_task;
 
 static inline weir_buffer *weir__whole_buffer(const weir__whole_task *task, uint32_t index) {
-  return task->form != NULL ? task->buffers[index] : task->asked->args[index].buffer;
+  return task->form != NULL ? task->buffers[index] : task->args[index].buffer;
 }
 
 static inline uint64_t weir__whole_mode(const weir__whole_task *task, uint32_t index) {
-  return task->form != NULL ? task->form->accesses[index].mode : weir__plain_mode(&task->asked->args[index]);
+  return task->form != NULL ? task->form->accesses[index].mode : weir__plain_mode(&task->args[index]);
 }
 
 // Finds out whether nothing in the context asks for more, and until when.
@@ -39,7 +40,9 @@ static inline bool weir__whole_may_enter(weir_context *context) {
 
 // Whether nothing but its arguments and its kernel can make it another task than one of these.
 static inline bool weir__whole_asks_nothing(const weir_task *task) {
-  uint64_t asks = task->after_count | (uint32_t)task->priority;
+  uint64_t asks; // for predecessors, or a priority
+  static_assert(offsetof(weir_task, priority) == offsetof(weir_task, after_count) + 4, "these two are read as one");
+  memcpy(&asks, &task->after_count, sizeof asks);
   asks |= (uintptr_t)task->device | (uintptr_t)task->label | (uintptr_t)task->destroy | (uintptr_t)task->group;
   asks |= task->lock_key | (task->groups[0] | task->groups[1] | task->groups[2]) >> WEIR__PLAIN_GROUPS_LOG2;
   return asks == 0 && task->arg_count <= WEIR__PLAIN_ARGS && (task->args != NULL || task->arg_count == 0);
@@ -77,7 +80,7 @@ static inline __attribute__((always_inline)) bool weir__whole_is_one(weir_contex
                                                                      const weir__whole_task *task, uint32_t count) {
   uint64_t check = ++context->checks;
   for (uint32_t i = 0; i < count; i++) {
-    if (task->form == NULL && !weir__whole_is(&task->asked->args[i])) return false;
+    if (task->form == NULL && !weir__whole_is(&task->args[i])) return false;
     weir_buffer *buffer = weir__whole_buffer(task, i);
     if (!weir__whole_is_usual(context, buffer) || buffer->named == check) return false;
     if (weir__whole_mode(task, i) == WEIR_WRITE && buffer->bytes > WEIR__RENAME_TINY &&
@@ -96,8 +99,11 @@ typedef struct weir__whole_slot {
   uint32_t edge; // to this task
   uint32_t blockers;
   uint64_t ancestors;
-  bool no_memory, lost_data, unrecorded;
+  uint32_t lacks; // WEIR__WHOLE_*
 } weir__whole_slot;
+
+// There was no memory for an edge, for one that brings data, or to note a reader.
+enum { WEIR__WHOLE_LACKS_EDGE = 1, WEIR__WHOLE_LACKS_DATA = 2, WEIR__WHOLE_LACKS_READER = 4 };
 
 // The same as weir__window_connect.
 static inline __attribute__((always_inline)) void weir__whole_connect(weir__whole_slot *self, weir__id predecessor,
@@ -113,12 +119,12 @@ static inline __attribute__((always_inline)) void weir__whole_connect(weir__whol
     before->successors[count] = edge;
     before->successor_count = count + 1;
   } else if (!weir__window_push_edge(window, before, edge)) {
-    self->no_memory = true;
-    self->lost_data |= data;
+    self->lacks |= WEIR__WHOLE_LACKS_EDGE | (data ? WEIR__WHOLE_LACKS_DATA : 0);
     return;
   }
   before->mark = self->id;
-  self->ancestors |= weir__ancestors_behind(before->ancestors, self->id - predecessor);
+  uint64_t distance = self->id - predecessor; // see weir__ancestors_behind
+  if (distance <= 64) self->ancestors |= (before->ancestors << 1 | 1) << (distance - 1);
   self->blockers++;
 }
 
@@ -128,7 +134,7 @@ static inline __attribute__((always_inline)) void weir__whole_read(weir__whole_s
   if (__builtin_expect(count == capacity, false)) {
     const weir__liveness *live = &self->context->host.window.live;
     if (!weir__segment_make_room(segment, live, self->context->order.dependences.arrays)) {
-      self->unrecorded = true;
+      self->lacks |= WEIR__WHOLE_LACKS_READER;
       return;
     }
     count = segment->reader_count;
@@ -156,17 +162,10 @@ static inline __attribute__((always_inline)) void weir__whole_write(weir__whole_
   segment->reader_count = 0;
 }
 
-// Other storage for a tiny buffer, where no block is easily found. What it must wait for becomes edges.
-__attribute__((cold)) void weir__whole_rename_slowly(weir__whole_slot *self, const weir_task *asked,
-                                                     weir__access *access);
-
-// The same. Only a copy is in memory, so that the compiler keeps the rest in registers.
-static inline __attribute__((always_inline)) void weir__whole_rename(weir__whole_slot *self, const weir_task *asked,
-                                                                     weir__access *access) {
-  weir__whole_slot copy = *self;
-  weir__whole_rename_slowly(&copy, asked, access);
-  *self = copy;
-}
+// Other storage for a tiny buffer, where no block is easily found. The access has its place in the slot. What it must wait for is
+// listed in order.dependences.
+__attribute__((cold)) void weir__whole_rename(weir_context *context, const weir_task *asked, weir__task *slot,
+                                              weir__access *access);
 
 // Whether a buffer that is in use and overwritten, which is tiny then, has other storage now: see
 // weir__storage_exchange.
@@ -191,12 +190,22 @@ static inline __attribute__((always_inline)) void weir__whole_record(weir__whole
                                                                      weir__access *access, void **pointer) {
   weir_buffer *buffer = weir__whole_buffer(task, index);
   uint64_t mode = weir__whole_mode(task, index);
-  *access = (weir__access){.buffer = buffer, .hi = buffer->bytes, .mode = (uint8_t)mode, .space = WEIR__HOST_SPACE};
+  access->buffer = buffer;
+  access->lo = 0;
+  access->hi = buffer->bytes;
+  access->mode = (uint8_t)mode;
+  access->space = WEIR__HOST_SPACE;
+  access->box = 0;
   if (mode == WEIR_READ) {
     weir__whole_read(self, &buffer->whole);
   } else {
     bool renames = mode == WEIR_WRITE && buffer->last_use >= self->context->host.window.live.oldest;
-    if (renames && !weir__whole_exchange(self, buffer)) weir__whole_rename(self, task->asked, access);
+    if (renames && !weir__whole_exchange(self, buffer)) {
+      const weir__dependences *dependences = &self->context->order.dependences;
+      weir__whole_rename(self->context, task->asked, self->task, access);
+      for (size_t i = 0; i < dependences->count; i++) weir__whole_connect(self, dependences->list[i].task, false);
+      if (dependences->incomplete) self->lacks |= WEIR__WHOLE_LACKS_EDGE;
+    }
     weir__whole_write(self, &buffer->whole, mode == WEIR_READ_WRITE);
     buffer->valid = weir__space_bit(WEIR__HOST_SPACE);
   }
@@ -206,16 +215,16 @@ static inline __attribute__((always_inline)) void weir__whole_record(weir__whole
 }
 
 // Memory ran out for an edge or a reader.
-__attribute__((cold)) void weir__whole_hold(weir_context *context, weir__task *task, bool no_memory, bool lost_data,
-                                            bool unrecorded);
+__attribute__((cold)) void weir__whole_hold(weir_context *context, weir__task *task, uint32_t lacks);
 
-static inline __attribute__((always_inline)) void weir__whole_fill(weir__whole_slot *self, const weir_task *asked,
-                                                                   weir_event *event, uint32_t count) {
+// All of the slot but what the accesses make of it.
+static inline __attribute__((always_inline)) void weir__whole_fill(const weir__whole_slot *self, const weir_task *asked,
+                                                                   const weir_device *device, weir_event *event,
+                                                                   uint32_t count) {
   weir__task *task = self->task;
   task->id = self->id;
-  task->blockers = self->blockers;
   task->successor_count = 0;
-  task->ancestors = self->ancestors;
+  task->device = (uint8_t)device->index;
   task->commutes = 0;
   task->issued = task->failing = task->labelled = task->awaits = false;
   atomic_store_explicit(&task->dropped, false, memory_order_relaxed);
@@ -259,16 +268,16 @@ static inline __attribute__((always_inline)) bool weir__whole_admit(weir_context
   uint32_t slot = (uint32_t)self.id & window->live.mask;
   self.task = &window->tasks[slot];
   self.edge = slot << WEIR__EDGE_BITS | WEIR__EDGE_BLOCKS;
+  window->live.done[slot] = 0;
+  weir__whole_fill(&self, task->asked, device, event, count);
   weir__access *access = (weir__access *)(void *)self.task->payload;
   void **pointer = (void **)(void *)(access + count);
   for (uint32_t i = 0; i < count; i++) weir__whole_record(&self, task, i, access++, pointer++);
-  weir__whole_fill(&self, task->asked, event, count);
-  self.task->device = (uint8_t)device->index;
-  if (__builtin_expect(self.no_memory | self.unrecorded, false))
-    weir__whole_hold(context, self.task, self.no_memory, self.lost_data, self.unrecorded);
+  self.task->blockers = self.blockers;
+  self.task->ancestors = self.ancestors;
+  if (__builtin_expect(self.lacks != 0, false)) weir__whole_hold(context, self.task, self.lacks);
   context->host.statistics.tasks++;
   window->edges += self.blockers;
-  window->live.done[slot] = 0;
   window->next = self.id + 1;
   if (self.task->blockers == 0) device->ops->issue(device, self.task);
   return true;

@@ -339,7 +339,8 @@ static void run(weir__worker *worker, weir__task *task) {
     atomic_store_explicit(&worker->in_long_task, true, memory_order_relaxed);
     if (weir__queue_count(worker) > 0) offer_queue(worker);
   }
-  if (weir__job_wanted(worker, task)) {
+  bool may_be_job = task->run != NULL || (task->groups[0] | task->groups[1] | task->groups[2]) != 1;
+  if (may_be_job && weir__job_wanted(worker, task)) {
     weir__job_run(worker, task);
     worker->now = weir__ticks();
   } else {
