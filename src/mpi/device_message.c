@@ -24,16 +24,30 @@ static bool is_card(const weir_device *device) {
 
 weir_device *weir__mpi_device_of(const weir_mpi *mpi, weir_buffer *local, uint64_t offset, uint64_t bytes) {
   weir_device *device = NULL;
-  if (!mpi->direct.is_on || weir_buffer_device(local, offset, bytes, &device) != WEIR_OK) return NULL;
+  if (mpi->direct.card == NULL || weir_buffer_device(local, offset, bytes, &device) != WEIR_OK) return NULL;
   return is_card(device) ? device : NULL;
 }
 
 weir_device *weir__mpi_source(const weir_mpi *mpi, weir_buffer *local, uint64_t offset, uint64_t bytes) {
-  return bytes < mpi->options.direct_bytes ? NULL : weir__mpi_device_of(mpi, local, offset, bytes);
+  bool direct = mpi->direct.is_on && bytes >= mpi->options.direct_bytes;
+  return direct ? weir__mpi_device_of(mpi, local, offset, bytes) : NULL;
 }
 
 weir_device *weir__mpi_destination(const weir_mpi *mpi, weir_device *device, uint64_t bytes) {
   return mpi->direct.is_on && bytes >= mpi->options.direct_bytes && is_card(device) ? device : NULL;
+}
+
+bool weir__mpi_copies_to(const weir__mpi_message *message, const weir_device *device) {
+  return message->mpi->direct.copy != NULL && is_card(device) && weir__mpi_pool_is_pinned(message, message->allocated);
+}
+
+weir_status weir__mpi_copy_to_device(const weir_enqueue *call) {
+  const weir__mpi_message *message = call->user;
+  uint64_t from = (uint64_t)(uintptr_t)message->contents;
+  if (message->status != WEIR_OK) weir_enqueue_fail(call, message->cause);
+  if (message->status != WEIR_OK) return WEIR_OK;
+  int result = message->mpi->direct.copy_async(call->args[0].pointer, from, (size_t)message->bytes, call->queue);
+  return result == 0 ? WEIR_OK : WEIR_ERROR_TASK_FAILED;
 }
 
 weir_status weir__mpi_note_address(const weir_enqueue *call) {

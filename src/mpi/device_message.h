@@ -15,6 +15,10 @@ weir_device *weir__mpi_device_of(const struct weir_mpi *mpi, weir_buffer *local,
 weir_device *weir__mpi_source(const struct weir_mpi *mpi, weir_buffer *local, uint64_t offset, uint64_t bytes);
 weir_device *weir__mpi_destination(const struct weir_mpi *mpi, weir_device *device, uint64_t bytes);
 
+// Whether the contents of a receive, which come through the host, are copied straight to `device`, and not to the buffer's memory of
+// the host: they are pinned.
+bool weir__mpi_copies_to(const weir__mpi_message *message, const weir_device *device);
+
 // Submit the tasks around a message, in place of its copy. A send has its event then, if it succeeds, and is handed on by who is
 // told of its end. A receive hands itself on.
 weir_status weir__mpi_send_from_device(weir__mpi_message *message, weir_buffer *local);
@@ -23,5 +27,6 @@ weir_status weir__mpi_receive_on_device(weir__mpi_message *message, weir_buffer 
 // Functions of these tasks.
 weir_status weir__mpi_note_address(const weir_enqueue *call);
 weir_status weir__mpi_end_hold(const weir_enqueue *call);
+weir_status weir__mpi_copy_to_device(const weir_enqueue *call);
 
 #endif // WEIR_MPI_DEVICE_MESSAGE_H

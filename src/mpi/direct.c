@@ -11,10 +11,12 @@
 #include "job.h"
 #include "weir/enqueue.h"
 
-static bool has_card(const weir_context *context) {
-  uint32_t count = weir_context_device_count(context), i = 0;
-  while (i < count && strcmp(weir_device_information(weir_context_device(context, i))->kind, "cuda") != 0) i++;
-  return i < count;
+static weir_device *find_card(const weir_context *context) {
+  for (uint32_t i = 0; i < weir_context_device_count(context); i++) {
+    weir_device *device = weir_context_device(context, i);
+    if (strcmp(weir_device_information(device)->kind, "cuda") == 0) return device;
+  }
+  return NULL;
 }
 
 __attribute__((format(printf, 3, 4))) static void decide(weir__mpi_direct *direct, bool is_on, const char *format,
@@ -40,16 +42,21 @@ static weir_status read_variable(uint32_t *direct) {
   return WEIR_OK;
 }
 
+static void find(void *library, const char *name, void *out_function) {
+  void *symbol = dlsym(library, name);
+  memcpy(out_function, &symbol, sizeof symbol);
+}
+
 // The driver is there already if a device is.
 static void find_driver(weir__mpi_direct *direct) {
   const char *file = getenv("WEIR_CUDA_DRIVER");
   void *driver = dlopen(file != NULL && file[0] != '\0' ? file : "libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
   if (driver == NULL) return;
-  void *push = dlsym(driver, "cuCtxPushCurrent_v2"), *pop = dlsym(driver, "cuCtxPopCurrent_v2");
-  if (push != NULL && pop != NULL) {
-    memcpy(&direct->push, &push, sizeof push);
-    memcpy(&direct->pop, &pop, sizeof pop);
-  }
+  find(driver, "cuCtxPushCurrent_v2", &direct->push);
+  find(driver, "cuCtxPopCurrent_v2", &direct->pop);
+  find(driver, "cuDeviceGet", &direct->get);
+  find(driver, "cuDevicePrimaryCtxRetain", &direct->retain);
+  find(driver, "cuMemcpyAsync", &direct->copy_async);
   dlclose(driver); // the device keeps it
 }
 
@@ -59,6 +66,17 @@ static weir_status make_kernel(weir_context *context, const char *name, weir_enq
   weir_status status = weir_kernel_create(context, name, out_kernel);
   if (status == WEIR_OK) status = weir_kernel_set_enqueue(*out_kernel, "cuda", &code);
   return status == WEIR_OK ? WEIR_OK : weir__mpi_error(status, "messages from devices: %.200s", weir_last_error());
+}
+
+static weir_status make_kernels(weir_mpi *mpi) {
+  weir__mpi_direct *direct = &mpi->direct;
+  weir_status status = WEIR_OK;
+  find_driver(direct);
+  if (direct->copy_async != NULL)
+    status = make_kernel(mpi->context, "mpi copy", weir__mpi_copy_to_device, &direct->copy);
+  if (status != WEIR_OK || !direct->is_on) return status;
+  status = make_kernel(mpi->context, "mpi address", weir__mpi_note_address, &direct->address);
+  return status == WEIR_OK ? make_kernel(mpi->context, "mpi hold", weir__mpi_end_hold, &direct->hold) : status;
 }
 
 weir_status weir__mpi_direct_open(weir_mpi *mpi) {
@@ -73,7 +91,8 @@ weir_status weir__mpi_direct_open(weir_mpi *mpi) {
     if (status != WEIR_OK) return status;
     says = wanted != WEIR_MPI_DIRECT_AUTO;
   }
-  if (!has_card(mpi->context))
+  direct->card = mpi->pool.device = find_card(mpi->context);
+  if (direct->card == NULL)
     decide(direct, false, "the context has no CUDA device");
   else if (wanted != WEIR_MPI_DIRECT_AUTO)
     decide(direct, wanted == WEIR_MPI_DIRECT_ALWAYS, "%s says %s", says ? "WEIR_MPI_DIRECT" : "weir_mpi_options.direct",
@@ -81,19 +100,26 @@ weir_status weir__mpi_direct_open(weir_mpi *mpi) {
   else
     decide(direct, transport->takes == WEIR__MPI_DEVICE_MEMORY, "%s",
            transport->takes_text != NULL ? transport->takes_text : "the transport does not tell");
-  if (!direct->is_on) return WEIR_OK;
-  find_driver(direct);
-  weir_status status = make_kernel(mpi->context, "mpi address", weir__mpi_note_address, &direct->address);
-  return status == WEIR_OK ? make_kernel(mpi->context, "mpi hold", weir__mpi_end_hold, &direct->hold) : status;
+  return direct->card != NULL ? make_kernels(mpi) : WEIR_OK;
 }
 
 void weir__mpi_direct_close(weir__mpi_direct *direct) {
   if (direct->address != NULL) weir_kernel_release(direct->address);
   if (direct->hold != NULL) weir_kernel_release(direct->hold);
+  if (direct->copy != NULL) weir_kernel_release(direct->copy);
+}
+
+void weir__mpi_direct_keep_pinned(const weir__mpi_direct *direct) {
+  int ordinal = 0, device;
+  void *native_context;
+  bool named = direct->card != NULL && direct->get != NULL && direct->retain != NULL &&
+               sscanf(weir_device_information(direct->card)->name, "cuda:%d", &ordinal) == 1;
+  if (named && direct->get(&device, ordinal) == 0)
+    (void)direct->retain(&native_context, device); // and does not release it
 }
 
 bool weir__mpi_direct_enter(weir__mpi_direct *direct, void *native_context) {
-  if (native_context == NULL || direct->push == NULL) return false;
+  if (native_context == NULL || direct->push == NULL || direct->pop == NULL) return false;
   direct->in_use = native_context;
   return direct->push(native_context) == 0;
 }

@@ -218,11 +218,15 @@ void weir__mpi_message_label(const weir__mpi_message *message, char *out_label) 
   out_label[at + length] = '\0';
 }
 
-static weir_status submit_receive(weir__mpi_message *message, weir_buffer *local, weir_event *event) {
+static weir_status submit_receive(weir__mpi_message *message, weir_buffer *local, weir_event *event,
+                                  weir_device *device) {
+  bool copies = weir__mpi_copies_to(message, device);
   char label[WEIR__MPI_LABEL];
   weir__mpi_message_label(message, label);
   const weir_arg arg = weir_writes_range(local, message->offset, message->bytes);
-  const weir_task task = {.host = take,
+  const weir_task task = {.host = copies ? NULL : take,
+                          .kernel = copies ? message->mpi->direct.copy : NULL,
+                          .device = copies ? device : NULL,
                           .user = message,
                           .args = &arg,
                           .arg_count = 1,
@@ -249,15 +253,16 @@ void weir__mpi_post_receive(weir__mpi_message *message) {
 void weir__mpi_receive(weir_mpi *mpi, const weir__mpi_call *call, uint32_t from, weir_buffer *local, uint64_t offset,
                        uint64_t bytes, weir_device *device) {
   const weir__mpi_buffer *buffer = weir__mpi_buffers_find(&mpi->buffers, local);
-  device = weir__mpi_destination(mpi, device, bytes);
-  weir__mpi_message *message = create_for(mpi, WEIR__MPI_RECEIVE, call, from, buffer, offset, bytes, device);
+  weir_device *direct = weir__mpi_destination(mpi, device, bytes);
+  weir__mpi_message *message = create_for(mpi, WEIR__MPI_RECEIVE, call, from, buffer, offset, bytes, direct);
   if (message == NULL) return;
   weir_status status = weir_host_event_create(mpi->context, call->label, &message->event);
   if (status == WEIR_OK) {
     weir_event *event = message->event;
     atomic_store_explicit(&message->references, 3, memory_order_relaxed);
-    if (device == NULL) weir__mpi_post_receive(message); // before the task, whose submission may wait
-    status = device == NULL ? submit_receive(message, local, event) : weir__mpi_receive_on_device(message, local);
+    if (direct == NULL) weir__mpi_post_receive(message); // before the task, whose submission may wait
+    status =
+        direct != NULL ? weir__mpi_receive_on_device(message, local) : submit_receive(message, local, event, device);
     weir__mpi_message_release(message);
     if (status == WEIR_OK) return;
   }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pool.h"
 
-#include <stdbool.h>
 #include <stdlib.h>
 
 enum { MOST_SMALL = 256 };
@@ -10,10 +9,44 @@ void weir__mpi_pool_initialize(weir__mpi_pool *pool) {
   pthread_mutex_init(&pool->lock, NULL);
 }
 
+// Before large memory.
+typedef struct prefix {
+  weir_device *device; // whose weir_host_allocate it is of; NULL: of the heap
+  unsigned char unused[WEIR__MPI_POOL_ALIGNMENT - sizeof(weir_device *)];
+} prefix;
+
+static void *allocate(const weir__mpi_pool *pool, size_t bytes) {
+  if (bytes < WEIR__MPI_POOL_LARGE) return aligned_alloc(WEIR__MPI_POOL_ALIGNMENT, bytes);
+  void *memory = NULL;
+  bool pinned = pool->device != NULL && weir_host_allocate(pool->device, sizeof(prefix) + bytes, &memory) == WEIR_OK;
+  if (!pinned) memory = aligned_alloc(WEIR__MPI_POOL_ALIGNMENT, sizeof(prefix) + bytes);
+  if (memory == NULL) return NULL;
+  prefix *before = memory;
+  before->device = pinned ? pool->device : NULL;
+  return before + 1;
+}
+
+static prefix *prefix_of(const void *memory) {
+  return (prefix *)(uintptr_t)memory - 1;
+}
+
+bool weir__mpi_pool_is_pinned(const void *memory, size_t bytes) {
+  return bytes >= WEIR__MPI_POOL_LARGE && prefix_of(memory)->device != NULL;
+}
+
+static void free_memory(void *memory, size_t bytes) {
+  if (bytes < WEIR__MPI_POOL_LARGE)
+    free(memory);
+  else if (prefix_of(memory)->device != NULL)
+    weir_host_free(prefix_of(memory)->device, prefix_of(memory));
+  else
+    free(prefix_of(memory));
+}
+
 static void free_all(weir__mpi_free *first) {
   while (first != NULL) {
     weir__mpi_free *next = first->next;
-    free(first);
+    free_memory(first, first->bytes);
     first = next;
   }
 }
@@ -87,7 +120,7 @@ void *weir__mpi_pool_take(weir__mpi_pool *pool, size_t bytes, size_t *out_bytes)
   weir__mpi_free *found = small ? take_small(pool) : bytes >= WEIR__MPI_POOL_LARGE ? take_large(pool, bytes) : NULL;
   pthread_mutex_unlock(&pool->lock);
   *out_bytes = found != NULL && !small ? found->bytes : bytes;
-  return found != NULL ? (void *)found : aligned_alloc(WEIR__MPI_POOL_ALIGNMENT, bytes);
+  return found != NULL ? (void *)found : allocate(pool, bytes);
 }
 
 void weir__mpi_pool_give(weir__mpi_pool *pool, void *memory, size_t bytes) {

@@ -7,8 +7,11 @@
 #define WEIR_MPI_POOL_H
 
 #include <pthread.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "weir/weir.h"
 
 enum {
   WEIR__MPI_POOL_BYTES = 2048,     // small memory has at most so many bytes
@@ -30,6 +33,7 @@ typedef struct weir__mpi_pool {
   weir__mpi_free *large; // what was given back last is first
   uint32_t large_count;
   size_t large_bytes;
+  weir_device *device; // large memory is of weir_host_allocate for it, as far as there is any; NULL: it is not
 } weir__mpi_pool;
 
 void weir__mpi_pool_initialize(weir__mpi_pool *pool);
@@ -39,6 +43,8 @@ void weir__mpi_pool_deinitialize(weir__mpi_pool *pool);
 
 // Aligned memory; given back with the number of bytes that it has, which may be more than was asked. NULL: there is none.
 void *weir__mpi_pool_take(weir__mpi_pool *pool, size_t bytes, size_t *out_bytes);
+// Whether that memory is of weir_host_allocate.
+bool weir__mpi_pool_is_pinned(const void *memory, size_t bytes);
 void weir__mpi_pool_give(weir__mpi_pool *pool, void *memory, size_t bytes);
 
 #endif // WEIR_MPI_POOL_H

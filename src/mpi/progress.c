@@ -71,6 +71,7 @@ void *weir__mpi_progress(void *argument) {
     rest(mpi);
   }
   weir__mpi_drive_last(mpi);
+  if (mpi->pending != NULL) weir__mpi_direct_keep_pinned(&mpi->direct);
   for (weir__mpi_message *left = mpi->pending; left != NULL; left = left->next) {
     weir_event_release(left->event);
     weir_event_release(left->held);

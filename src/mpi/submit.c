@@ -149,7 +149,7 @@ static weir_status run(weir_mpi *mpi, const weir_task *task, const weir__mpi_cal
 
 // The device that is likely to run a task, for what it reads and must receive; NULL: the host, or it is not known.
 static weir_device *find_device(const weir_mpi *mpi, const weir_task *task, const range *ranges) {
-  if (!mpi->direct.is_on || task->kernel == NULL) return NULL;
+  if (mpi->direct.card == NULL || task->kernel == NULL) return NULL;
   weir_device *device = task->device != NULL ? task->device : weir_kernel_device(task->kernel);
   for (uint32_t i = 0; i < task->arg_count && device == NULL; i++) {
     if (ranges[i].buffer != NULL)

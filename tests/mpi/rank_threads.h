@@ -20,6 +20,7 @@ struct rank_run {
   weir_mpi_options options;
   weir_status status, released;
   uint64_t direct_sent, direct_received; // as the body says
+  bool late;                             // as the body says
   bool dead;                             // as the body says
   char text[600], end[600];              // `end`: of weir_mpi_release, if it failed
 };

@@ -8,7 +8,7 @@
 
 #include "mpi_devices.h"
 
-enum { CHANNELS = 2, MAX_RANKS = 8, STUCK_MS = 300 };
+enum { CHANNELS = 2, MAX_RANKS = 8, STUCK_MS = 300, SLOW_POLLS = 12 };
 
 // A message that was sent and not received, a receive, or something that ended. Contents of a device are taken when they are
 // received, and end then.
@@ -18,6 +18,8 @@ typedef struct item {
   unsigned char *memory;        // of a message: its own copy, or NULL
   const void *device_memory;    // in place of it
   struct item *end;             // of that
+  uint32_t polls;               // of the receiver since it was matched,
+  int64_t matched_ms;           // which was then
   uint64_t bytes;
   weir__mpi_done done;
 } item;
@@ -29,9 +31,10 @@ typedef struct items {
 typedef struct rank_transport {
   weir__mpi_transport base;
   threads_job *job;
-  items messages, receives, ended, stuck;
+  items messages, receives, ended, stuck, slow; // `slow`: matched messages with device memory, each before its receive
   threads_sticking sticks;
-  struct timespec cancelled; // when
+  bool has_ended_late;
+  int64_t cancelled_ms; // when
   uint64_t sent_bytes, sent;
   uint64_t left; // messages until it dies; 0: it does not
   bool dead;
@@ -40,6 +43,7 @@ typedef struct rank_transport {
 struct threads_job {
   pthread_mutex_t lock;
   uint32_t size;
+  int64_t slow_ms;
   rank_transport ranks[MAX_RANKS];
 };
 
@@ -62,15 +66,34 @@ static bool fits(const item *message, const item *receive) {
          (receive->other == WEIR__MPI_ANY_RANK || receive->other == message->other);
 }
 
-static void deliver(rank_transport *self, item *message, const item *receive, uint64_t bytes) {
+static int64_t now_ms(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+static bool is_of_device(const void *memory, uint64_t bytes) {
+  return mpi_devices_memory(memory, bytes) != memory;
+}
+
+static void deliver(rank_transport *self, item *message, item *receive) {
+  uint64_t bytes = message->bytes < receive->bytes ? message->bytes : receive->bytes;
   bool from_device = message->device_memory != NULL;
   const void *from = from_device ? mpi_devices_memory(message->device_memory, bytes) : message->memory;
   void *to = mpi_devices_memory(receive->memory, bytes);
   if (bytes > 0 && from != NULL && to != NULL) memcpy(to, from, bytes);
   if (from_device) append(&self->job->ranks[message->other].ended, message->end);
+  receive->done.truncated = message->bytes > receive->bytes;
+  if (message->bytes > receive->bytes) receive->done.error = "the message is longer than the receive";
+  receive->done.source = message->other;
+  receive->done.bytes = bytes;
+  bool sticks = self->sticks != THREADS_FLOW && message->channel == WEIR__MPI_CONTENTS;
+  append(sticks ? &self->stuck : &self->ended, receive);
+  free(message->memory);
+  free(message);
 }
 
-// Ends the first receive that fits a message, and the other way round.
+// Ends the first receive that fits a message, and the other way round. Contents of a device, or for one, take a while.
 static void match(rank_transport *self) {
   for (item **m = &self->messages.first; *m != NULL;) {
     item *message = *m, **r = &self->receives.first;
@@ -82,31 +105,37 @@ static void match(rank_transport *self) {
     }
     *m = message->next;
     *r = receive->next;
-    uint64_t bytes = message->bytes < receive->bytes ? message->bytes : receive->bytes;
-    deliver(self, message, receive, bytes);
-    receive->done.truncated = message->bytes > receive->bytes;
-    if (message->bytes > receive->bytes) receive->done.error = "the message is longer than the receive";
-    receive->done.source = message->other;
-    receive->done.bytes = bytes;
-    bool sticks = self->sticks != THREADS_FLOW && message->channel == WEIR__MPI_CONTENTS;
-    append(sticks ? &self->stuck : &self->ended, receive);
-    free(message->memory);
-    free(message);
+    if (message->device_memory == NULL && !is_of_device(receive->memory, receive->bytes)) {
+      deliver(self, message, receive);
+      continue;
+    }
+    message->matched_ms = now_ms();
+    append(&self->slow, message);
+    append(&self->slow, receive);
+  }
+}
+
+static void deliver_slow(rank_transport *self) {
+  for (item *message = self->slow.first; message != NULL; message = message->next->next) message->polls++;
+  while (self->slow.first != NULL && self->slow.first->polls > SLOW_POLLS &&
+         now_ms() >= self->slow.first->matched_ms + self->job->slow_ms) {
+    item *message = self->slow.first, *receive = message->next;
+    self->slow.first = receive->next;
+    deliver(self, message, receive);
   }
 }
 
 // Ends late what was stuck, and writes to its memory once more.
 static void end_stuck(rank_transport *self) {
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  int64_t ms = (now.tv_sec - self->cancelled.tv_sec) * 1000 + (now.tv_nsec - self->cancelled.tv_nsec) / 1000000;
-  if (self->sticks != THREADS_STICK_FOR_LONG || self->cancelled.tv_sec == 0 || ms < STUCK_MS) return;
+  if (self->sticks != THREADS_STICK_FOR_LONG || self->cancelled_ms == 0 || now_ms() < self->cancelled_ms + STUCK_MS)
+    return;
   while (self->stuck.first != NULL) {
     item *late = self->stuck.first;
     self->stuck.first = late->next;
     void *memory = mpi_devices_memory(late->memory, late->bytes);
     if (memory != NULL) memset(memory, 0xff, late->bytes);
     append(&self->ended, late);
+    self->has_ended_late = true;
   }
 }
 
@@ -114,7 +143,7 @@ static bool send_message(weir__mpi_transport *base, weir__mpi_channel channel, u
                          const void *memory, uint64_t bytes, void *token) {
   rank_transport *self = (rank_transport *)base, *other = &self->job->ranks[to];
   item *message = create(channel, base->rank, tag, bytes, NULL), *ended = create(channel, to, tag, bytes, token);
-  bool of_device = mpi_devices_memory(memory, bytes) != memory;
+  bool of_device = is_of_device(memory, bytes);
   if (message != NULL && !of_device) message->memory = malloc(bytes + 1);
   if (message == NULL || (message->memory == NULL && !of_device) || ended == NULL) {
     free(message);
@@ -161,6 +190,7 @@ static uint32_t poll_messages(weir__mpi_transport *base, weir__mpi_done *out_don
   uint32_t count = 0;
   pthread_mutex_lock(&self->job->lock);
   end_stuck(self);
+  deliver_slow(self);
   while (count < most && self->ended.first != NULL) {
     item *ended = self->ended.first;
     self->ended.first = ended->next;
@@ -174,7 +204,7 @@ static uint32_t poll_messages(weir__mpi_transport *base, weir__mpi_done *out_don
 static void cancel_messages(weir__mpi_transport *base) {
   rank_transport *self = (rank_transport *)base;
   pthread_mutex_lock(&self->job->lock);
-  clock_gettime(CLOCK_MONOTONIC, &self->cancelled);
+  self->cancelled_ms = now_ms();
   for (item **r = &self->receives.first; *r != NULL;) {
     item *receive = *r;
     if (receive->channel == WEIR__MPI_CONTROL) {
@@ -199,6 +229,17 @@ static void drop(items *queue, bool owns) {
   }
 }
 
+static void drop_slow(rank_transport *self) {
+  while (self->slow.first != NULL) {
+    item *message = self->slow.first, *receive = message->next;
+    self->slow.first = receive->next;
+    free(message->memory);
+    free(message->end);
+    free(message);
+    free(receive);
+  }
+}
+
 // What a transport would still write to.
 static items left_behind;
 
@@ -210,6 +251,7 @@ static bool close_transport(weir__mpi_transport *base, bool lost) {
   drop(&self->messages, true);
   drop(&self->receives, false);
   drop(&self->ended, false);
+  drop_slow(self);
   if (self->stuck.first != NULL) append(&left_behind, self->stuck.first);
   pthread_mutex_unlock(&self->job->lock);
   return true;
@@ -252,6 +294,19 @@ void threads_stick(threads_job *job, uint32_t rank, threads_sticking how) {
   pthread_mutex_lock(&job->lock);
   job->ranks[rank].sticks = how;
   pthread_mutex_unlock(&job->lock);
+}
+
+void threads_slow(threads_job *job, uint32_t ms) {
+  pthread_mutex_lock(&job->lock);
+  job->slow_ms = ms;
+  pthread_mutex_unlock(&job->lock);
+}
+
+bool threads_has_ended_late(threads_job *job, uint32_t rank) {
+  pthread_mutex_lock(&job->lock);
+  bool has = job->ranks[rank].has_ended_late;
+  pthread_mutex_unlock(&job->lock);
+  return has;
 }
 
 void threads_kill_at(threads_job *job, uint32_t rank, uint64_t message) {

@@ -22,6 +22,12 @@ void threads_kill(threads_job *job, uint32_t rank);
 typedef enum threads_sticking { THREADS_FLOW, THREADS_STICK, THREADS_STICK_FOR_LONG } threads_sticking;
 void threads_stick(threads_job *job, uint32_t rank, threads_sticking how);
 
+// From now on contents of a device, or for one, take so many milliseconds at least.
+void threads_slow(threads_job *job, uint32_t ms);
+
+// Whether something that was stuck has ended late, after it was written to once more.
+bool threads_has_ended_late(threads_job *job, uint32_t rank);
+
 // As threads_kill, from message number `message` on, of any kind, which is lost itself; whether a rank is dead.
 void threads_kill_at(threads_job *job, uint32_t rank, uint64_t message);
 bool threads_is_dead(threads_job *job, uint32_t rank);
