@@ -52,7 +52,7 @@ static const char opencl_source[] =
     "  x = (x ^ (x >> 27)) * 0x94d049bb133111ebul;\n"
     "  return x ^ (x >> 31);\n"
     "}\n"
-    "void perform(work_of d, global uchar **args) {\n"
+    "void perform(work_of d, __global uchar **args) {\n"
     "  ulong hash = d.seed;\n"
     "  for (uint i = 0; i < d.count; i++)\n"
     "    for (uint k = 0; d.accesses[i].mode != WRITE && k < d.accesses[i].bytes; k++) hash = mix(hash + args[i][k] + "
@@ -61,18 +61,19 @@ static const char opencl_source[] =
     "    for (uint k = 0; d.accesses[i].mode != READ && k < d.accesses[i].bytes; k++) args[i][k] = (uchar)mix(hash + i "
     "+ k);\n"
     "}\n"
-    "kernel void perform1(work_of d, global uchar *a) { global uchar *args[] = {a}; perform(d, args); }\n"
-    "kernel void perform2(work_of d, global uchar *a, global uchar *b) { global uchar *args[] = {a, b}; perform(d, "
+    "kernel void perform1(work_of d, __global uchar *a) { __global uchar *args[] = {a}; perform(d, args); }\n"
+    "kernel void perform2(work_of d, __global uchar *a, __global uchar *b) { __global uchar *args[] = {a, b}; "
+    "perform(d, "
     "args); }\n"
-    "kernel void perform3(work_of d, global uchar *a, global uchar *b, global uchar *c) {\n"
-    "  global uchar *args[] = {a, b, c};\n"
+    "kernel void perform3(work_of d, __global uchar *a, __global uchar *b, __global uchar *c) {\n"
+    "  __global uchar *args[] = {a, b, c};\n"
     "  perform(d, args);\n"
     "}\n";
 
 // In front of the same source it is CUDA C++.
 static const char cuda_words[] =
     "typedef unsigned char uchar;\ntypedef unsigned int uint;\ntypedef unsigned long ulong;\n"
-    "#define global\n#define kernel extern \"C\" __global__\n";
+    "#define __global\n#define kernel extern \"C\" __global__\n";
 static char cuda_source[sizeof cuda_words + sizeof opencl_source];
 
 // Of the stub driver; NULL where it is not there.
