@@ -20,38 +20,57 @@
 #include "matrix.h"
 
 typedef struct options {
-  int size, tile, passes;
-  bool cublas, nccl, residual;
+  int size, tile, passes, queues, window;
+  bool cublas, nccl, residual, unchecked, diagonals;
 } options;
 
-static const char usage[] = "mpi_cholesky [ROWS [ROWS OF A TILE]] [--cublas] [--nccl] [--residual] [--passes N]\n"
+static const char usage[] = "mpi_cholesky [ROWS [ROWS OF A TILE]] [OPTION...]\n"
                             "of 1 to 20000 rows, with --residual to 100000\n"
                             "  --cublas    on the device cuda of each rank\n"
                             "  --nccl      tiles travel by NCCL, from card to card\n"
                             "  --residual  check by a product with a vector, not by LAPACK\n"
-                            "  --passes N  factor N times, 1 to 1000 (1)\n";
+                            "  --unchecked do not check\n"
+                            "  --passes N  factor N times, 1 to 1000 (1)\n"
+                            "  --queues N  of each card, 1 to 128 (Weir's own number)\n"
+                            "  --window N  tasks in flight, 8 or more (1024)\n"
+                            "  --diagonals tile (i, j) belongs to rank (i + j) modulo the ranks\n";
+
+// Reads a switch, or an option with a number.
+static bool read_option(const char *name, const char *value, options *read, bool *out_valued) {
+  const struct {
+    const char *name;
+    bool *on;
+    int *number;
+  } known[] = {{"--cublas", &read->cublas, NULL},       {"--nccl", &read->nccl, NULL},
+               {"--residual", &read->residual, NULL},   {"--unchecked", &read->unchecked, NULL},
+               {"--diagonals", &read->diagonals, NULL}, {"--passes", NULL, &read->passes},
+               {"--queues", NULL, &read->queues},       {"--window", NULL, &read->window}};
+  for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+    if (strcmp(name, known[i].name) != 0) continue;
+    *out_valued = known[i].number != NULL;
+    if (known[i].on != NULL) *known[i].on = true;
+    if (*out_valued) *known[i].number = value != NULL ? atoi(value) : 0;
+    return true;
+  }
+  return false;
+}
 
 static options read_options(int argc, char **argv) {
-  options read = {.size = 300, .tile = 40, .passes = 1};
+  options read = {.size = 300, .tile = 40, .passes = 1, .queues = 16, .window = 1024};
   int *const numbers[] = {&read.size, &read.tile};
   int count = 0;
   bool good = true;
-  for (int i = 1; i < argc; i++) {
-    if (strcmp(argv[i], "--cublas") == 0)
-      read.cublas = true;
-    else if (strcmp(argv[i], "--nccl") == 0)
-      read.nccl = true;
-    else if (strcmp(argv[i], "--residual") == 0)
-      read.residual = true;
-    else if (strcmp(argv[i], "--passes") == 0 && i + 1 < argc)
-      read.passes = atoi(argv[++i]);
+  for (int i = 1; i < argc && good; i++) {
+    bool valued = false;
+    if (read_option(argv[i], argv[i + 1], &read, &valued))
+      i += valued;
     else if (count < 2)
       *numbers[count++] = atoi(argv[i]);
     else
       good = false;
   }
-  good = good && read.size >= 1 && read.size <= (read.residual ? 100000 : 20000) && read.tile >= 1;
-  good = good && read.passes >= 1 && read.passes <= 1000;
+  good = good && read.size >= 1 && read.size <= (read.residual || read.unchecked ? 100000 : 20000) && read.tile >= 1;
+  good = good && read.passes >= 1 && read.passes <= 1000 && read.queues >= 1 && read.queues <= 128 && read.window >= 8;
   if (!good) {
     fputs(usage, stderr);
     MPI_Abort(MPI_COMM_WORLD, 2);
@@ -120,6 +139,7 @@ static bool run(const factorisation *f, const options *with) {
   require(weir_mpi_get_statistics(f->mpi, &counts));
   printf("rank %u of %u: %llu tasks here, %llu bytes sent\n", weir_mpi_rank(f->mpi), weir_mpi_size(f->mpi),
          (unsigned long long)counts.tasks, (unsigned long long)counts.bytes_sent);
+  if (with->unchecked) return true;
   for (int tile = 0; tile < tiles_stored(&f->tiles); tile++)
     require(weir_mpi_fetch(f->mpi, f->buffers[tile], 0, WEIR_WHOLE, 0));
   require(weir_mpi_finish(f->mpi));

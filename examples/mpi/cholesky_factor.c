@@ -33,6 +33,7 @@ uint64_t factor_tile_bytes(const factorisation *f, int i, int j) {
 }
 
 static uint32_t owner_of(const factorisation *f, int i, int j) {
+  if (f->diagonals) return (uint32_t)(i + j) % weir_mpi_size(f->mpi);
   return (uint32_t)(i % f->rows * f->columns + j % f->columns);
 }
 
@@ -125,7 +126,7 @@ void factor_fill(const factorisation *f) {
 // Brings a tile that was factored to all ranks that will read it. Messages need no call: they follow from the tasks.
 static void spread(const factorisation *f, int i, int j) {
   uint32_t owner = owner_of(f, i, j), ranks = weir_mpi_size(f->mpi);
-  bool read_elsewhere = i != j || f->rows > 1;
+  bool read_elsewhere = i != j || f->rows > 1 || f->diagonals;
   if (f->nccl == NULL || !read_elsewhere) return;
   weir_buffer *buffers[ranks];
   for (uint32_t rank = 0; rank < ranks; rank++) buffers[rank] = *copy_of(f, i, j, rank);

@@ -16,6 +16,7 @@ typedef struct factorisation {
   weir_mpi_nccl *nccl; // NULL: tiles travel as messages
   tiling tiles;
   int rows, columns;      // of the grid of ranks
+  bool diagonals;         // tiles are dealt out along them, and not by the grid
   weir_device *card;      // NULL: the CPU
   cublas_library *cublas; // NULL: the CPU
   weir_kernel *fill, *potrf, *trsm, *syrk, *gemm;
