@@ -44,8 +44,9 @@ typedef struct weir_nccl_options {
   uint32_t first, total;
   // Called with `ready_user` when this process is ready for a collective, or cannot take part for the reason of
   // `status`, which is not OK then, and `message`: once for each collective, in a callback, by any thread, and perhaps
-  // before the call of the collective returns.
-  void (*ready)(void *ready_user, uint64_t collective, weir_status status, const char *message);
+  // before the call of the collective returns. If `follows` is not 0, it is the number of an earlier collective, whose
+  // result alone is what this process waits for: it is ready if that one takes place, and else cannot take part.
+  void (*ready)(void *ready_user, uint64_t collective, uint64_t follows, weir_status status, const char *message);
   void *ready_user;
 } weir_nccl_options;
 
@@ -82,6 +83,7 @@ WEIR_API weir_status weir_nccl_version(int *out_version);
 // for the others. All make the same calls in the same order, each with the buffers of its own devices. Calls are
 // numbered from 1 on. That a process is ready for a collective says `ready`; all of them tell each other; and once a
 // process knows that all are ready, or that one is not, it calls weir_nccl_go. No part of the collective starts before.
+// A process that is ready if an earlier collective takes place counts once it is known that all were ready for that one.
 
 enum { WEIR_NCCL_ID_BYTES = 128 };
 

@@ -20,7 +20,8 @@ typedef enum weir__mpi_control_kind {
   WEIR__MPI_ALL_BYE, // from rank 0: all have
   WEIR__MPI_CLOCK,   // to rank 0: answer with the time
   WEIR__MPI_TIME,    // the answer
-  // The sender is ready for collective `number` of communicator `count`; a `status` and the text say why it is not.
+  // The sender is ready for collective `number` of communicator `count`; a `status` and the text say why it is not. If
+  // `in_call` is not 0, it is ready if the collective so many before takes place.
   WEIR__MPI_READY,
 } weir__mpi_control_kind;
 

@@ -99,7 +99,8 @@ static bool turn(weir_mpi *mpi, bool polls) {
     atomic_store_explicit(&mpi->driven_ns, now, memory_order_relaxed);
   }
   if (any) atomic_store_explicit(&mpi->busy_ns, now, memory_order_relaxed);
-  atomic_store_explicit(&mpi->has_pending, mpi->pending != NULL, memory_order_relaxed);
+  bool awaits = mpi->pending != NULL || weir__mpi_awaits_collectives(mpi);
+  atomic_store_explicit(&mpi->has_pending, awaits, memory_order_relaxed);
   if (mpi->pending != NULL && atomic_load_explicit(&mpi->sleeps_long, memory_order_relaxed)) wake_thread(mpi);
   return any;
 }

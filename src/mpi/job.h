@@ -75,9 +75,11 @@ struct weir_mpi {
   // Communicators of NCCL (nccl.h), and what was heard of their collectives; guarded by `shared`.
   struct weir_mpi_nccl *communicators;
   struct weir__mpi_readiness *readiness;
-  uint32_t communicator_count; // that were created
-  bool communicators_aborted;  // since the job has failed
-  bool communicators_busy;     // a thread does so right now
+  uint32_t decided_count;               // of these, those of which the communicators must be told
+  _Atomic uint32_t awaited_collectives; // this rank is ready for them, others may not be; changed with `shared`
+  _Atomic uint32_t communicator_count;  // that were created; changed with `shared`
+  bool communicators_aborted;           // since the job has failed
+  bool communicators_busy;              // a thread does so right now
 
   pthread_t thread;                    // the progress thread
   atomic_bool sleeps_long;             // it does; changed with `shared`

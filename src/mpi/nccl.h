@@ -3,7 +3,8 @@
 // Collectives of NCCL over ranks. Each rank has a communicator of its own device (weir/nccl.h) and submits its own
 // tasks. That all ranks are ready for a collective they tell each other by messages of control: each rank tells all
 // others, and lets its task start when it has heard of all. What a rank tells may come before another one has got to
-// that call.
+// that call. A rank whose part follows that of an earlier collective tells at once that it is ready if that one takes
+// place. All ranks hear the same of both, so that all decide alike.
 //
 // When the job fails, communicators are aborted, since partners on other cards may never come.
 #ifndef WEIR_MPI_NCCL_H
@@ -14,13 +15,23 @@
 
 enum { WEIR__MPI_READY_TEXT = 112 };
 
-// What has been heard of a collective.
+// A rank that is ready for a later collective if this one takes place.
+struct weir__mpi_follower {
+  struct weir__mpi_follower *next;
+  uint32_t rank;
+  uint64_t collective;
+};
+
+// What has been heard of a collective. That of a communicator's collective 0 has the number of those from 1 on that are
+// known to have taken place, or not.
 struct weir__mpi_readiness {
   struct weir__mpi_readiness *next;
   uint32_t communicator, came; // ranks that are ready, or cannot take part
-  uint64_t collective;
-  weir_status status; // not OK: why it does not take place
+  uint64_t collective, decided_until;
+  bool decided, going, gone; // all have come; the own communicator is being told, and was
+  weir_status status;        // not OK: why it does not take place
   char text[WEIR__MPI_READY_TEXT];
+  struct weir__mpi_follower *followers;
 };
 
 struct weir_mpi_nccl {
@@ -35,8 +46,14 @@ struct weir_mpi_nccl {
 // A rank has told that it is ready, or cannot take part. `shared` is not held.
 void weir__mpi_nccl_take(weir_mpi *mpi, uint32_t from, const weir__mpi_control *control);
 
+// Whether this rank waits for others that are to be ready: then all that look for messages do so often.
+static inline bool weir__mpi_awaits_collectives(weir_mpi *mpi) {
+  return atomic_load_explicit(&mpi->awaited_collectives, memory_order_relaxed) > 0;
+}
+
 // `ready` of weir_nccl_options; the communicator is the user.
-void weir__mpi_nccl_ready(void *communicator, uint64_t collective, weir_status status, const char *message);
+void weir__mpi_nccl_ready(void *communicator, uint64_t collective, uint64_t follows, weir_status status,
+                          const char *message);
 
 // The job has failed. Called again and again; by who drives.
 void weir__mpi_nccl_abort(weir_mpi *mpi);

@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "progress.h"
 
+#include <sched.h>
 #include <sys/prctl.h>
 
 #include "drive.h"
 #include "job.h"
+#include "nccl.h"
 
 enum {
   SHORTEST_SLEEP_NS = 20000, // between two looks, while nobody else looks,
   OTHERS_SLEEP_NS = 200000,  // and where others do
   OTHERS_NS = 100000,        // who has not driven for so long does not drive any more
+  ENOUGH_CORES = 4,
 };
 
 // Sleeps until something is to be done, for so long at most.
@@ -49,9 +52,21 @@ static bool others_drive(weir_mpi *mpi, uint64_t *seen) {
   return others;
 }
 
-static void rest(weir_mpi *mpi) {
+// Whether a thread that only looks takes no core that others need.
+static bool has_cores(void) {
+  cpu_set_t cores;
+  return sched_getaffinity(0, sizeof cores, &cores) == 0 && CPU_COUNT(&cores) >= ENOUGH_CORES;
+}
+
+// Cards wait for a collective, so that the nap of one thread is one of all ranks: with collectives it looks on for a while
+// before it sleeps, where there are cores for that, and sleeps no longer than it must while some are awaited.
+static void rest(weir_mpi *mpi, bool looks_on) {
   uint64_t again_ns = weir__mpi_drive_again(mpi);
-  sleep_for(mpi, again_ns < SHORTEST_SLEEP_NS ? SHORTEST_SLEEP_NS : again_ns);
+  bool collects = atomic_load_explicit(&mpi->communicator_count, memory_order_relaxed) > 0;
+  if (again_ns == 0 && collects && looks_on)
+    sched_yield();
+  else
+    sleep_for(mpi, again_ns < SHORTEST_SLEEP_NS || weir__mpi_awaits_collectives(mpi) ? SHORTEST_SLEEP_NS : again_ns);
 }
 
 void *weir__mpi_progress(void *argument) {
@@ -59,16 +74,17 @@ void *weir__mpi_progress(void *argument) {
   prctl(PR_SET_NAME, "weir-mpi");
   prctl(PR_SET_TIMERSLACK, 1000);
   uint64_t seen = 0, stopped_ns = 0;
+  bool looks_on = has_cores();
   for (;;) {
-    if (others_drive(mpi, &seen)) {
-      sleep_for(mpi, OTHERS_SLEEP_NS);
+    if (others_drive(mpi, &seen)) { // a worker that found nothing to look for just before a collective does not go on
+      sleep_for(mpi, weir__mpi_awaits_collectives(mpi) ? SHORTEST_SLEEP_NS : OTHERS_SLEEP_NS);
       continue;
     }
     bool any = weir__mpi_drive(mpi);
     seen = atomic_load_explicit(&mpi->driven_ns, memory_order_relaxed);
     if (any) continue;
     if (has_stopped(mpi) || gives_up(mpi, &stopped_ns)) break;
-    rest(mpi);
+    rest(mpi, looks_on);
   }
   weir__mpi_drive_last(mpi);
   if (mpi->pending != NULL) weir__mpi_direct_keep_pinned(&mpi->direct);

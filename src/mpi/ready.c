@@ -5,75 +5,164 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "drive.h"
 #include "nccl.h"
 
-// `shared` is held in the next three.
+// ---------------------------------------------------------------------------------------------------------------
+// What was heard. `shared` is held in all of this.
+
 static struct weir__mpi_readiness **find(weir_mpi *mpi, uint32_t communicator, uint64_t collective) {
   struct weir__mpi_readiness **link = &mpi->readiness;
   while (*link != NULL && ((*link)->communicator != communicator || (*link)->collective != collective))
     link = &(*link)->next;
-  if (*link != NULL) return link;
+  return link;
+}
+
+static struct weir__mpi_readiness *get(weir_mpi *mpi, uint32_t communicator, uint64_t collective) {
+  struct weir__mpi_readiness *found = *find(mpi, communicator, collective);
+  if (found != NULL) return found;
   struct weir__mpi_readiness *made = calloc(1, sizeof *made);
   if (made == NULL) return NULL;
   *made = (struct weir__mpi_readiness){
       .next = mpi->readiness, .communicator = communicator, .collective = collective, .status = WEIR_OK};
   mpi->readiness = made;
-  return &mpi->readiness;
+  return made;
 }
 
-static weir_nccl *communicator_of(const weir_mpi *mpi, uint32_t number) {
-  const struct weir_mpi_nccl *at = mpi->communicators;
+static struct weir_mpi_nccl *communicator_of(const weir_mpi *mpi, uint32_t number) {
+  struct weir_mpi_nccl *at = mpi->communicators;
   while (at != NULL && at->number != number) at = at->next;
-  return at != NULL ? at->nccl : NULL;
+  return at;
 }
 
-static void note(struct weir__mpi_readiness *readiness, uint32_t from, weir_status status, const char *text) {
+// One rank more.
+static bool note(weir_mpi *mpi, uint32_t from, uint32_t communicator, uint64_t collective, weir_status status,
+                 const char *text) {
+  struct weir__mpi_readiness *readiness = get(mpi, communicator, collective);
+  if (readiness == NULL) return false;
   readiness->came++;
-  if (status == WEIR_OK || readiness->status != WEIR_OK) return;
-  readiness->status = status;
-  snprintf(readiness->text, sizeof readiness->text, "rank %u: %.90s", from, text);
+  if (status != WEIR_OK && readiness->status == WEIR_OK) {
+    readiness->status = status;
+    snprintf(readiness->text, sizeof readiness->text, "rank %u: %.90s", from, text);
+  }
+  if (readiness->came < mpi->size) return true;
+  readiness->decided = true;
+  mpi->decided_count++;
+  atomic_fetch_sub_explicit(&mpi->awaited_collectives, 1, memory_order_relaxed);
+  return true;
 }
 
-// One rank more. When all have come the own communicator waits for it.
-static void count(weir_mpi *mpi, uint32_t from, uint32_t communicator, uint64_t collective, weir_status status,
-                  const char *text) {
-  struct weir__mpi_readiness all = {.came = 0};
-  weir_nccl *nccl = NULL;
-  pthread_mutex_lock(&mpi->shared);
-  struct weir__mpi_readiness **link = find(mpi, communicator, collective);
-  if (link != NULL) {
-    struct weir__mpi_readiness *readiness = *link;
-    note(readiness, from, status, text);
-    if (readiness->came == mpi->size) {
-      all = *readiness;
-      *link = readiness->next;
-      free(readiness);
-      nccl = communicator_of(mpi, communicator);
-    }
+// A rank that counts when it is known whether the collective that it follows takes place.
+static bool note_follower(weir_mpi *mpi, uint32_t from, uint32_t communicator, uint64_t collective, uint64_t follows) {
+  const struct weir__mpi_readiness *all = get(mpi, communicator, 0);
+  struct weir__mpi_readiness *first = *find(mpi, communicator, follows);
+  if (all == NULL) return false;
+  if (first == NULL && follows <= all->decided_until) return note(mpi, from, communicator, collective, WEIR_OK, "");
+  if (first != NULL && first->decided) return note(mpi, from, communicator, collective, first->status, first->text);
+  if (first == NULL) first = get(mpi, communicator, follows);
+  struct weir__mpi_follower *follower = first != NULL ? malloc(sizeof *follower) : NULL;
+  if (follower == NULL) return false;
+  *follower = (struct weir__mpi_follower){.next = first->followers, .rank = from, .collective = collective};
+  first->followers = follower;
+  return true;
+}
+
+// It was decided: those that follow it count now.
+static bool count_followers(weir_mpi *mpi, struct weir__mpi_readiness *decided) {
+  bool good = true;
+  while (decided->followers != NULL) {
+    struct weir__mpi_follower *first = decided->followers;
+    decided->followers = first->next;
+    good = note(mpi, first->rank, decided->communicator, first->collective, decided->status, decided->text) && good;
+    free(first);
   }
+  return good;
+}
+
+// Forgets what is decided and was told, but the ones that did not take place: others may still come that follow them.
+static bool forget(weir_mpi *mpi, uint32_t communicator) {
+  struct weir__mpi_readiness *all = get(mpi, communicator, 0), **link;
+  if (all == NULL) return false;
+  while (*(link = find(mpi, communicator, all->decided_until + 1)) != NULL && (*link)->gone) {
+    struct weir__mpi_readiness *gone = *link;
+    all->decided_until++;
+    if (gone->status != WEIR_OK) continue;
+    *link = gone->next;
+    free(gone);
+  }
+  return true;
+}
+
+static struct weir__mpi_readiness *next_decided(const weir_mpi *mpi) {
+  struct weir__mpi_readiness *at = mpi->decided_count > 0 ? mpi->readiness : NULL;
+  while (at != NULL && (!at->decided || at->going)) at = at->next;
+  return at;
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+
+// A communicator is not released meanwhile. `shared` is held, but not while it is told.
+static void tell_communicator(weir_mpi *mpi, struct weir_mpi_nccl *own, const struct weir__mpi_readiness *decided) {
+  own->in_flight++;
   pthread_mutex_unlock(&mpi->shared);
-  if (link == NULL)
+  (void)weir_nccl_go(own->nccl, decided->collective, decided->status, decided->text); // refused: it was aborted
+  pthread_mutex_lock(&mpi->shared);
+  own->in_flight--;
+  pthread_cond_broadcast(&mpi->changed);
+}
+
+// Tells the own communicators what was decided. `shared` is held.
+static bool tell_decided(weir_mpi *mpi) {
+  struct weir__mpi_readiness *at;
+  bool good = true;
+  while ((at = next_decided(mpi)) != NULL) {
+    at->going = true;
+    mpi->decided_count--;
+    good = count_followers(mpi, at) && good;
+    struct weir_mpi_nccl *own = communicator_of(mpi, at->communicator);
+    if (own != NULL) tell_communicator(mpi, own, at);
+    at->gone = true;
+    good = forget(mpi, at->communicator) && good;
+  }
+  return good;
+}
+
+static void count(weir_mpi *mpi, uint32_t from, uint32_t communicator, uint64_t collective, uint64_t follows,
+                  weir_status status, const char *text) {
+  pthread_mutex_lock(&mpi->shared);
+  bool good = follows != 0 ? note_follower(mpi, from, communicator, collective, follows)
+                           : note(mpi, from, communicator, collective, status, text);
+  good = tell_decided(mpi) && good;
+  pthread_mutex_unlock(&mpi->shared);
+  if (!good)
     weir__mpi_fail(mpi, WEIR_ERROR_OUT_OF_MEMORY, true, "rank %u has no memory to note who is ready", mpi->rank);
-  if (nccl != NULL) (void)weir_nccl_go(nccl, collective, all.status, all.text); // refused: it was aborted
 }
 
 void weir__mpi_nccl_take(weir_mpi *mpi, uint32_t from, const weir__mpi_control *control) {
-  count(mpi, from, control->count, control->number, (weir_status)control->status, control->text);
+  uint64_t follows = control->in_call != 0 ? control->number - control->in_call : 0;
+  count(mpi, from, control->count, control->number, follows, (weir_status)control->status, control->text);
 }
 
-void weir__mpi_nccl_ready(void *communicator, uint64_t collective, weir_status status, const char *message) {
+void weir__mpi_nccl_ready(void *communicator, uint64_t collective, uint64_t follows, weir_status status,
+                          const char *message) {
   const struct weir_mpi_nccl *own = communicator;
   weir_mpi *mpi = own->mpi;
-  weir__mpi_control control = {
-      .kind = WEIR__MPI_READY, .status = (uint32_t)status, .count = own->number, .number = collective};
+  weir__mpi_control control = {.kind = WEIR__MPI_READY,
+                               .status = (uint32_t)status,
+                               .count = own->number,
+                               .in_call = follows != 0 ? (uint32_t)(collective - follows) : 0,
+                               .number = collective};
   snprintf(control.text, sizeof control.text, "%.*s", WEIR__MPI_READY_TEXT - 1, message);
   size_t bytes = offsetof(weir__mpi_control, text) + strlen(control.text) + 1;
   pthread_mutex_lock(&mpi->shared);
+  atomic_fetch_add_explicit(&mpi->awaited_collectives, 1, memory_order_relaxed);
+  pthread_cond_signal(&mpi->wake); // there is something to look for now
   for (uint32_t rank = 0; rank < mpi->size; rank++) {
     if (rank != mpi->rank) weir__mpi_control_send(mpi, rank, &control, bytes);
   }
   pthread_mutex_unlock(&mpi->shared);
-  count(mpi, mpi->rank, own->number, collective, status, message);
+  weir__mpi_drive_posted(mpi);
+  count(mpi, mpi->rank, own->number, collective, follows, status, message);
 }
 
 void weir__mpi_nccl_abort(weir_mpi *mpi) {
@@ -94,6 +183,11 @@ void weir__mpi_nccl_abort(weir_mpi *mpi) {
 void weir__mpi_nccl_release_all(weir_mpi *mpi) {
   for (struct weir__mpi_readiness *at = mpi->readiness, *next; at != NULL; at = next) {
     next = at->next;
+    while (at->followers != NULL) {
+      struct weir__mpi_follower *first = at->followers;
+      at->followers = first->next;
+      free(first);
+    }
     free(at);
   }
 }

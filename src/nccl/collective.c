@@ -43,8 +43,8 @@ static void tell(void *user, weir_status status) {
   weir_context *context = nccl->context; // the communicator may go with the last collective
   (void)status;
   bool failed = atomic_load_explicit(&collective->failed, memory_order_acquire);
-  nccl->over.ready(nccl->over.ready_user, collective->number, failed ? collective->status : WEIR_OK,
-                   failed ? collective->text : "");
+  nccl->over.ready(nccl->over.ready_user, collective->number, failed ? 0 : collective->follows,
+                   failed ? collective->status : WEIR_OK, failed ? collective->text : "");
   weir__context_lock(context);
   leave(collective);
   weir__context_unlock(context);

@@ -14,8 +14,10 @@
 // only work that a part can still stand behind, or keep from running, is work that no part of this collective or of an
 // earlier one waits for. Go takes the host, once for each collective; parts of one device follow each other on the
 // card. Where nothing has used any of the buffers since one earlier collective updated them all, there are no ready
-// tasks, since the new parts wait for its parts alone, which start together or not at all. Over processes, which do not
-// know each other's buffers, there always are ready tasks, and go is given by the caller, who knows when all are ready.
+// tasks, since the new parts wait for its parts alone, which start together or not at all. Over processes go is given by
+// the caller, who knows when all are ready. They do not know each other's buffers, so that a process without ready tasks
+// tells which collective its parts follow: it counts as ready once all were ready for that one, and if that one does not
+// take place, the new one does not either.
 //
 // Both kinds of tasks have queues of their own on each card (weir__enqueue.apart), so that they do not stand behind
 // long kernels that they have nothing to do with.
@@ -45,7 +47,9 @@ struct weir__external;
 
 // The last part on a device, and what it updated.
 typedef struct weir__nccl_last {
-  uint64_t number;           // of its collective
+  uint64_t number;           // of its collective, among those of all communicators
+  const weir_nccl *nccl;     // the communicator
+  uint64_t collective;       // and the number there
   const weir_buffer *buffer; // NULL: none, or it only read
   uint64_t id, lo, hi;
   weir__id task;
@@ -88,8 +92,9 @@ typedef struct weir__collective {
   weir__nccl_kind kind;
   int type, operation;
   uint32_t root;
-  uint64_t count;  // of elements
-  uint64_t number; // 1, 2, ...
+  uint64_t count;   // of elements
+  uint64_t number;  // 1, 2, ...
+  uint64_t follows; // over processes: the collective whose parts are all that this one's wait for here; 0: none
   // Guarded by the context's lock.
   struct weir__external *go;    // NULL: it has ended
   struct weir__external *ready; // of a communicator over processes: ends when this one is ready; its callback tells

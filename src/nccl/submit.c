@@ -63,11 +63,10 @@ static bool follows_part(const weir_nccl *nccl, const weir__nccl_request *asked,
 }
 
 // Whether all parts have to wait for parts of one earlier collective only, which start together or not at all: see
-// nccl.h. They need not be ready. What other processes' parts wait for is not known here.
+// nccl.h. They need not be ready.
 static bool follows_collective(const weir_nccl *nccl, const weir__nccl_request *asked) {
   const weir__nccl_last *last = nccl->order->last;
   uint32_t first = nccl->members[0].device->index;
-  if (nccl->over.ready != NULL) return false;
   for (uint32_t i = 0; i < nccl->count; i++) {
     if (last[nccl->members[i].device->index].number != last[first].number || !follows_part(nccl, asked, i))
       return false;
@@ -75,11 +74,26 @@ static bool follows_collective(const weir_nccl *nccl, const weir__nccl_request *
   return true;
 }
 
+// The same over processes, where that collective must be one of this communicator that may still take place, so that
+// all can tell whether it does.
+static uint64_t followed_by_processes(weir_nccl *nccl, const weir__nccl_request *asked) {
+  const weir__nccl_last *last = &nccl->order->last[nccl->members[0].device->index];
+  if (last->nccl != nccl || !follows_collective(nccl, asked)) return 0;
+  pthread_mutex_lock(&nccl->lock);
+  const weir__collective *at = nccl->in_flight;
+  while (at != NULL && at->number != last->collective) at = at->next;
+  bool may = at != NULL && !atomic_load_explicit(&at->failed, memory_order_relaxed);
+  pthread_mutex_unlock(&nccl->lock);
+  return may ? last->collective : 0;
+}
+
 static void note_part(weir_nccl *nccl, const weir__nccl_request *asked, uint32_t member, weir__id task) {
   weir__nccl_order *order = nccl->order;
   const weir_buffer *buffer = asked->buffers[member];
   bool updates = mode_of(nccl, asked, member) != WEIR_READ;
   order->last[nccl->members[member].device->index] = (weir__nccl_last){.number = order->numbered,
+                                                                       .nccl = nccl,
+                                                                       .collective = nccl->numbered,
                                                                        .buffer = updates ? buffer : NULL,
                                                                        .id = buffer->id,
                                                                        .lo = asked->offset,
@@ -171,7 +185,9 @@ weir_status weir__nccl_submit_tasks(weir__collective *collective, const weir__nc
   weir_status status = close_window(collective, asked);
   if (status != WEIR_OK) weir__nccl_fail(collective, status, weir_last_error());
   if (status != WEIR_OK) return status;
-  bool follows = follows_collective(nccl, asked);
+  bool over = nccl->over.ready != NULL;
+  collective->follows = over ? followed_by_processes(nccl, asked) : 0;
+  bool follows = over ? collective->follows != 0 : follows_collective(nccl, asked);
   nccl->order->numbered++;
   while (ready < nccl->count && status == WEIR_OK) {
     if (!follows) status = submit_ready(collective, asked, ready);

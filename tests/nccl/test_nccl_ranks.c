@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Collectives over ranks that are threads of this process, each with a context on a card of its own.
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "nccl_case.h"
 #include "random.h"
@@ -137,6 +139,71 @@ static void test_refusals(void **state) {
   rank_threads_devices[1] = "cpu:1";
   rank_threads_run(runs, RANKS, 1, &(weir_mpi_options){0}, lack_a_card);
   for (int i = 0; i < RANKS; i++) assert_int_equal(runs[i].released, WEIR_OK);
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Collectives whose parts wait for those of an earlier one alone: all are submitted before the first one is ready.
+
+enum { CHAIN = 20 };
+
+static atomic_bool let_go[RANKS];
+static bool first_fails;
+
+static void set_when_let(const weir_work *work) {
+  uint32_t *numbers = work->args[0], rank;
+  memcpy(&rank, work->args[1], sizeof rank);
+  while (!atomic_load(&let_go[rank])) usleep(100);
+  for (uint32_t i = 0; i < COUNT; i++) numbers[i] = rank + i;
+  if (first_fails && rank == 1) weir_work_fail(work, "on purpose");
+}
+
+static uint64_t tasks_of(const rank_run *run) {
+  weir_statistics counts;
+  weir_context_statistics(run->context, &counts);
+  return counts.tasks;
+}
+
+static void add_up(weir_mpi_nccl *nccl, weir_buffer *const *buffers) {
+  share_ok(weir_mpi_nccl_all_reduce(nccl, buffers, 0, WEIR_WHOLE, WEIR_REDUCE_SUM, WEIR_REDUCE_U32));
+}
+
+static void follow(rank_run *run) {
+  weir_mpi_nccl *nccl;
+  weir_buffer *buffers[RANKS];
+  uint32_t numbers[COUNT];
+  share_ok(weir_mpi_nccl_create(run->mpi, NULL, &nccl));
+  make_buffers(run, buffers, RANKS);
+  for (uint32_t rank = 0; rank < RANKS; rank++) submit(run, set_when_let, buffers[rank], rank, (int32_t)rank);
+  add_up(nccl, buffers);
+  uint64_t before = tasks_of(run);
+  for (uint32_t i = 1; i < CHAIN; i++) add_up(nccl, buffers);
+  if (tasks_of(run) - before != CHAIN - 1) { // no tasks that say when a rank is ready
+    fprintf(stderr, "rank %u: %u tasks\n", run->rank, (unsigned)(tasks_of(run) - before));
+    abort();
+  }
+  atomic_store(&let_go[run->rank], true);
+  weir_mpi_finish(run->mpi);
+  weir_status status = weir_read(buffers[run->rank], 0, BYTES, numbers);
+  for (uint32_t i = 0; i < COUNT; i++) {
+    if (first_fails ? status == WEIR_OK : status != WEIR_OK || numbers[i] != (1 + 2 * i) << (CHAIN - 1)) abort();
+  }
+  for (uint32_t rank = 0; rank < RANKS; rank++) submit(run, set_numbers, buffers[rank], 1, (int32_t)rank);
+  add_up(nccl, buffers); // the job goes on
+  for (uint32_t i = 0; i < COUNT; i++) numbers[i] = 2 * (1 + i);
+  expect(run, buffers[1], numbers);
+  weir_mpi_finish(run->mpi);
+  share_ok(weir_mpi_nccl_release(nccl));
+}
+
+static void test_follow(void **state) {
+  (void)state;
+  for (int way = 0; way < 2; way++) {
+    first_fails = way == 1;
+    for (int i = 0; i < RANKS; i++) atomic_store(&let_go[i], false);
+    run_ranks(&(weir_mpi_options){0}, follow);
+    assert_int_equal(nccl_stub_done(), first_fails ? 1 : CHAIN + 1);
+    assert_int_equal(nccl_stub_aborts(), 0);
+  }
 }
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -289,6 +356,7 @@ static void test_failures(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_results), cmocka_unit_test(test_refusals),
-                                     cmocka_unit_test(test_random), cmocka_unit_test(test_failures)};
+                                     cmocka_unit_test(test_follow), cmocka_unit_test(test_random),
+                                     cmocka_unit_test(test_failures)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
