@@ -123,7 +123,7 @@ weir_status weir_buffer_follow(weir_buffer *buffer, weir_mode mode, weir_event *
 weir_device *weir_kernel_device(weir_kernel *kernel) {
   if (kernel == NULL || weir__object_check(kernel, WEIR__KIND_KERNEL, NULL, "kernel device") != WEIR_OK) return NULL;
   weir_context *context = kernel->object.context;
-  weir__context_lock(context);
+  weir__context_lock_to_submit(context); // it does not matter to the order of tasks
   weir_device *device = kernel->has_device && context->placement == NULL ? context->host.devices[kernel->device] : NULL;
   weir__context_unlock(context);
   return device;

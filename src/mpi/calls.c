@@ -97,7 +97,9 @@ weir_status weir_mpi_fetch(weir_mpi *mpi, weir_buffer *local, uint64_t offset, u
   weir__mpi_buffer *buffer;
   weir_status status = enter_range(mpi, WEIR__MPI_FETCH, local, offset, bytes, rank, &call, &buffer);
   if (status != WEIR_OK) return status;
-  weir_device *device = weir__mpi_device_of(mpi, local, offset, call.bytes);
+  weir_device *device = weir__mpi_lacks(mpi, buffer, offset, offset + call.bytes)
+                            ? weir__mpi_device_of(mpi, local, offset, call.bytes)
+                            : NULL;
   if (rank == WEIR_MPI_ALL)
     weir__mpi_supply_all(mpi, &call, buffer, offset, offset + call.bytes, device);
   else

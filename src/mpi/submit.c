@@ -147,15 +147,30 @@ static weir_status run(weir_mpi *mpi, const weir_task *task, const weir__mpi_cal
   return status;
 }
 
-// The device that is likely to run a task, for what it reads and must receive; NULL: the host, or it is not known.
+// The device that is likely to run a task of this rank, of a context with a card; NULL: the host, or it is not known.
 static weir_device *find_device(const weir_mpi *mpi, const weir_task *task, const range *ranges) {
-  if (mpi->direct.card == NULL || task->kernel == NULL) return NULL;
+  if (task->kernel == NULL) return NULL;
   weir_device *device = task->device != NULL ? task->device : weir_kernel_device(task->kernel);
   for (uint32_t i = 0; i < task->arg_count && device == NULL; i++) {
     if (ranges[i].buffer != NULL)
       device = weir__mpi_device_of(mpi, ranges[i].buffer->local, ranges[i].offset, ranges[i].end - ranges[i].offset);
   }
   return device;
+}
+
+static void supply(weir_mpi *mpi, const weir_task *task, const range *ranges, uint32_t rank,
+                   const weir__mpi_call *call) {
+  bool looks = rank == mpi->rank && mpi->direct.card != NULL;
+  weir_device *device = NULL;
+  for (uint32_t i = 0; i < task->arg_count; i++) {
+    const range *at = &ranges[i];
+    if (at->buffer == NULL || !reads(&task->args[i])) continue;
+    if (looks && weir__mpi_lacks(mpi, at->buffer, at->offset, at->end)) {
+      device = find_device(mpi, task, ranges);
+      looks = false;
+    }
+    weir__mpi_supply(mpi, call, at->buffer, at->offset, at->end, rank, device);
+  }
 }
 
 static weir_status submit(weir_mpi *mpi, const weir_task *task, const range *ranges, uint32_t rank,
@@ -168,11 +183,7 @@ static weir_status submit(weir_mpi *mpi, const weir_task *task, const range *ran
                    (unsigned long long)call.number);
   weir_status status = weir__mpi_job_status(mpi);
   if (status != WEIR_OK) return status;
-  weir_device *device = rank == mpi->rank ? find_device(mpi, task, ranges) : NULL;
-  for (uint32_t i = 0; i < task->arg_count; i++) {
-    if (ranges[i].buffer != NULL && reads(&task->args[i]))
-      weir__mpi_supply(mpi, &call, ranges[i].buffer, ranges[i].offset, ranges[i].end, rank, device);
-  }
+  supply(mpi, task, ranges, rank, &call);
   if (rank == mpi->rank) {
     weir__mpi_count(&mpi->tasks, 1);
     status = run(mpi, task, &call, out_event);

@@ -7,6 +7,11 @@ static void carry(weir_mpi *mpi, const weir__mpi_call *call, const weir__mpi_buf
   if (to == mpi->rank) weir__mpi_receive(mpi, call, from, buffer->local, offset, end - offset, device);
 }
 
+bool weir__mpi_lacks(const weir_mpi *mpi, const weir__mpi_buffer *buffer, uint64_t offset, uint64_t end) {
+  weir__mpi_segment missing;
+  return weir__mpi_table_missing(&buffer->table, offset, end, mpi->rank, &missing) != UINT32_MAX;
+}
+
 void weir__mpi_supply(weir_mpi *mpi, const weir__mpi_call *call, weir__mpi_buffer *buffer, uint64_t offset,
                       uint64_t end, uint32_t rank, weir_device *device) {
   weir__mpi_segment missing;

@@ -6,7 +6,11 @@
 
 #include "job.h"
 
-// Lets a rank have a range: what it lacks comes from the rank that wrote it last.
+// Whether this rank lacks some byte of a range.
+bool weir__mpi_lacks(const weir_mpi *mpi, const weir__mpi_buffer *buffer, uint64_t offset, uint64_t end);
+
+// Lets a rank have a range: what it lacks comes from the rank that wrote it last. `device`:
+// that is to use it here; NULL: the host, or that is not known.
 void weir__mpi_supply(weir_mpi *mpi, const weir__mpi_call *call, weir__mpi_buffer *buffer, uint64_t offset,
                       uint64_t end, uint32_t rank, weir_device *device);
 
