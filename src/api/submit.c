@@ -3,11 +3,21 @@
 
 #include "base/error.h"
 #include "base/structs.h"
+#include "engine/plain_whole.h"
 
 // Other threads need not wait while the lines of buffers come, since this thread has no lock yet.
 static inline void fetch_buffers(const weir_context *context, const weir_task *task) {
   if (!atomic_load_explicit(&context->host.many_buffers, memory_order_relaxed) || task->args == NULL) return;
   for (uint32_t i = 0; i < task->arg_count; i++) weir__buffer_fetch(task->args[i].buffer);
+}
+
+// A task that is none of the plainest.
+static __attribute__((noinline)) weir_status submit_other(weir_context *context, const weir_task *task,
+                                                          weir_device *device, weir_event **out_event) {
+  uint8_t plain = context->devices.plain;
+  if (plain == WEIR__PLAIN_HOST && weir__submit_plain_other(context, task, device, out_event)) return WEIR_OK;
+  if (plain == WEIR__PLAIN_AHEAD && weir__submit_plain_ahead(context, task, out_event)) return WEIR_OK;
+  return weir__repeats_submit_other(context, task, out_event);
 }
 
 weir_status weir_submit_sized(weir_context *context, const weir_task *given, size_t task_size, weir_event **out_event) {
@@ -19,7 +29,12 @@ weir_status weir_submit_sized(weir_context *context, const weir_task *given, siz
   if (task == NULL) return WEIR_ERROR_INVALID_ARGUMENT;
   fetch_buffers(context, task);
   weir__context_lock_to_submit(context);
-  weir_status status = weir__repeats_submit(context, task, out_event);
+  weir_device *device;
+  weir_status status = WEIR_OK;
+  if (context->devices.plain == WEIR__PLAIN_NONE)
+    status = weir__repeats_submit_other(context, task, out_event);
+  else if (!weir__submit_whole(context, task, out_event, &device))
+    status = submit_other(context, task, device, out_event);
   weir__context_unlock(context);
   return status;
 }

@@ -221,7 +221,7 @@ static inline __attribute__((always_inline)) bool admit(weir_context *context, c
 
 bool weir__whole_look(weir_context *context) {
   weir__window *window = &context->host.window;
-  if (context->devices.plain != WEIR__PLAIN_HOST || !weir__plain_is_usual(context)) return false;
+  if (!weir__plain_is_usual(context)) return false;
   window->usual_until = window->live.oldest + window->size - window->kept - window->reserved;
   return true;
 }
@@ -244,9 +244,8 @@ void weir__whole_hold(weir_context *context, weir__task *task, uint32_t lacks) {
   weir__plain_hold(context, &edges);
 }
 
-// A task that is not all whole buffers. `device`: NULL, or the task's, and then it is no more special than these.
-static __attribute__((noinline)) bool submit_general(weir_context *context, const weir_task *task, weir_device *device,
-                                                     weir_event **out_event) {
+bool weir__submit_plain_other(weir_context *context, const weir_task *task, weir_device *device,
+                              weir_event **out_event) {
   const weir__window *window = &context->host.window;
   if (device == NULL) {
     if (!weir__plain_is_usual(context) || !weir__plain_asks_little(task)) return false;
@@ -260,13 +259,9 @@ static __attribute__((noinline)) bool submit_general(weir_context *context, cons
 }
 
 bool weir__submit_plain(weir_context *context, const weir_task *task, weir_event **out_event) {
-  const weir__whole_task whole = {.asked = task, .args = task->args};
-  uint32_t count = task->arg_count;
-  weir_device *device = NULL;
-  if (weir__whole_may_enter(context) && weir__whole_asks_nothing(task)) device = weir__whole_device(context, task);
-  if (device != NULL && weir__whole_is_one(context, &whole, count))
-    return weir__whole_admit(context, &whole, count, device, out_event);
-  return submit_general(context, task, device, out_event);
+  weir_device *device;
+  return weir__submit_whole(context, task, out_event, &device) ||
+         weir__submit_plain_other(context, task, device, out_event);
 }
 
 void weir__plain_prepare(const weir_task *task, weir__plain_form *out_form) {

@@ -35,7 +35,9 @@ bool weir__whole_look(weir_context *context);
 // The same, as far as it is not known.
 static inline bool weir__whole_may_enter(weir_context *context) {
   const weir__window *window = &context->host.window;
-  return (window->next < window->usual_until || weir__whole_look(context)) && !weir__this_thread.in_task;
+  if (window->next >= window->usual_until && (context->devices.plain != WEIR__PLAIN_HOST || !weir__whole_look(context)))
+    return false;
+  return !weir__this_thread.in_task;
 }
 
 // Whether nothing but its arguments and its kernel can make it another task than one of these.
@@ -167,22 +169,68 @@ static inline __attribute__((always_inline)) void weir__whole_write(weir__whole_
 __attribute__((cold)) void weir__whole_rename(weir_context *context, const weir_task *asked, weir__task *slot,
                                               weir__access *access);
 
-// Whether a buffer that is in use and overwritten, which is tiny then, has other storage now: see
-// weir__storage_exchange.
-static inline __attribute__((always_inline)) bool weir__whole_exchange(weir__whole_slot *self, weir_buffer *buffer) {
+// Notes on a block that its buffer gives up which tasks may still use it. What is copied beyond the readers does not count.
+static inline void weir__whole_note_users(const weir_buffer *buffer, weir__block *block) {
+  const weir__segment *users = &buffer->whole;
+  uint32_t count = users->reader_count;
+  block->last_use = buffer->last_use;
+  block->users_known = count < WEIR__BLOCK_USERS;
+  block->user_count = 0;
+  if (!block->users_known) return;
+  static_assert((int)WEIR__BLOCK_USERS > (int)WEIR__SEGMENT_INLINE_READERS, "those in the segment, and its writer");
+  static_assert((int)WEIR__ID_ARRAY_SMALLEST >= (int)WEIR__BLOCK_USERS, "an array of readers has as many");
+  if (users->reader_capacity > WEIR__SEGMENT_INLINE_READERS)
+    memcpy(block->users, users->readers.many, sizeof block->users);
+  else
+    memcpy(block->users, users->readers.few, sizeof users->readers.few);
+  block->users[count] = users->writer;
+  block->user_count = (uint8_t)(count + 1);
+}
+
+typedef enum weir__whole_storage {
+  WEIR__WHOLE_STAYS, // where it is
+  WEIR__WHOLE_OTHER, // and no users
+  WEIR__WHOLE_LACKS, // no block is easily found
+} weir__whole_storage;
+
+// Other storage for a buffer that is in use and overwritten, which is tiny then: see weir__storage_exchange.
+static inline __attribute__((always_inline)) weir__whole_storage weir__whole_exchange(weir__whole_slot *self,
+                                                                                      weir_buffer *buffer) {
   weir_context *context = self->context;
-  if (buffer->replicas[WEIR__HOST_SPACE].block == NULL || buffer->wrapped || buffer->kept ||
-      (context->host.flags & WEIR_CONTEXT_NO_RENAME) != 0)
-    return true;
-  if (!weir__live(&self->context->host.window.live, buffer->whole.writer) &&
-      weir__segment_idle(&buffer->whole, &context->host.window.live))
-    return true;
+  const weir__liveness *live = &context->host.window.live;
+  weir__replica *replica = &buffer->replicas[WEIR__HOST_SPACE];
+  if (replica->block == NULL || buffer->wrapped || buffer->kept || (context->host.flags & WEIR_CONTEXT_NO_RENAME) != 0)
+    return WEIR__WHOLE_STAYS;
+  if (!weir__live(live, buffer->whole.writer) && weir__segment_idle(&buffer->whole, live)) return WEIR__WHOLE_STAYS;
   weir__pool *pool = &context->memory.pools[WEIR__HOST_SPACE];
-  if (pool->waiting_bytes + buffer->bytes > pool->waiting_limit ||
-      !weir__buffer_exchange_storage(buffer, WEIR__HOST_SPACE, pool, &context->host.window.live))
-    return false;
+  if (pool->waiting_bytes + buffer->bytes > pool->waiting_limit) return WEIR__WHOLE_LACKS;
+  weir__whole_note_users(buffer, replica->block);
+  weir__block *fresh = weir__pool_exchange(pool, replica->block, live);
+  if (fresh == NULL) return WEIR__WHOLE_LACKS;
+  replica->block = fresh;
+  replica->memory = fresh->memory;
+  replica->storage = fresh->number;
+  buffer->serial++;
   context->host.statistics.renamed++;
-  return true;
+  return WEIR__WHOLE_OTHER;
+}
+
+// A buffer that is in use and overwritten.
+static inline __attribute__((always_inline)) void weir__whole_overwrite(weir__whole_slot *self, const weir_task *asked,
+                                                                        weir_buffer *buffer, weir__access *access) {
+  weir__whole_storage storage = weir__whole_exchange(self, buffer);
+  if (__builtin_expect(storage == WEIR__WHOLE_LACKS, false)) {
+    const weir__dependences *dependences = &self->context->order.dependences;
+    weir__whole_rename(self->context, asked, self->task, access);
+    for (size_t i = 0; i < dependences->count; i++) weir__whole_connect(self, dependences->list[i].task, false);
+    if (dependences->incomplete) self->lacks |= WEIR__WHOLE_LACKS_EDGE;
+  }
+  if (storage != WEIR__WHOLE_OTHER) {
+    weir__whole_write(self, &buffer->whole, false);
+    return;
+  }
+  buffer->whole.writer = self->id;
+  buffer->whole.reader_count = 0;
 }
 
 static inline __attribute__((always_inline)) void weir__whole_record(weir__whole_slot *self,
@@ -199,14 +247,10 @@ static inline __attribute__((always_inline)) void weir__whole_record(weir__whole
   if (mode == WEIR_READ) {
     weir__whole_read(self, &buffer->whole);
   } else {
-    bool renames = mode == WEIR_WRITE && buffer->last_use >= self->context->host.window.live.oldest;
-    if (renames && !weir__whole_exchange(self, buffer)) {
-      const weir__dependences *dependences = &self->context->order.dependences;
-      weir__whole_rename(self->context, task->asked, self->task, access);
-      for (size_t i = 0; i < dependences->count; i++) weir__whole_connect(self, dependences->list[i].task, false);
-      if (dependences->incomplete) self->lacks |= WEIR__WHOLE_LACKS_EDGE;
-    }
-    weir__whole_write(self, &buffer->whole, mode == WEIR_READ_WRITE);
+    if (mode == WEIR_WRITE && buffer->last_use >= self->context->host.window.live.oldest)
+      weir__whole_overwrite(self, task->asked, buffer, access);
+    else
+      weir__whole_write(self, &buffer->whole, mode == WEIR_READ_WRITE);
     buffer->valid = weir__space_bit(WEIR__HOST_SPACE);
   }
   buffer->last_use = self->id;
@@ -281,6 +325,23 @@ static inline __attribute__((always_inline)) bool weir__whole_admit(weir_context
   window->next = self.id + 1;
   if (self.task->blockers == 0) device->ops->issue(device, self.task);
   return true;
+}
+
+// Submits a task that is plain and none of these, as weir__submit_plain. `device`: what weir__submit_whole has found.
+bool weir__submit_plain_other(weir_context *context, const weir_task *task, weir_device *device,
+                              weir_event **out_event);
+
+// Submits a task that is one of these. False: it is another one, and nothing has changed. `*out_device` is its device then, if it is
+// plain but for its accesses, else NULL.
+static inline __attribute__((always_inline)) bool weir__submit_whole(weir_context *context, const weir_task *task,
+                                                                     weir_event **out_event, weir_device **out_device) {
+  *out_device = NULL;
+  if (!weir__whole_may_enter(context) || !weir__whole_asks_nothing(task)) return false;
+  weir_device *device = weir__whole_device(context, task);
+  *out_device = device;
+  const weir__whole_task whole = {.asked = task, .args = task->args};
+  return device != NULL && weir__whole_is_one(context, &whole, task->arg_count) &&
+         weir__whole_admit(context, &whole, task->arg_count, device, out_event);
 }
 
 #endif // WEIR_ENGINE_PLAIN_WHOLE_H

@@ -283,7 +283,8 @@ static sleep_result sleep_for_work(weir__worker *worker, uint64_t longest_ns) {
 void weir__cpu_measure(weir__worker *worker, _Atomic uint32_t *group_ticks, uint64_t groups, uint64_t since) {
   worker->now = weir__ticks();
   if (group_ticks == NULL) return;
-  uint64_t ticks = (worker->now - since) / groups;
+  uint64_t ticks = worker->now - since;
+  if (groups != 1) ticks /= groups; // a division takes as long as a tiny task
   if (ticks >= UINT32_MAX) ticks = UINT32_MAX - 1;
   uint32_t old = atomic_load_explicit(group_ticks, memory_order_relaxed);
   // A task that the system interrupted says little about the next one, so one sample cannot raise the estimate by much.
@@ -293,8 +294,15 @@ void weir__cpu_measure(weir__worker *worker, _Atomic uint32_t *group_ticks, uint
   if (estimate != old) atomic_store_explicit(group_ticks, estimate, memory_order_relaxed);
 }
 
+// As weir__host_skip_status, which is asked where there is something to say.
+static inline weir_status skip_status(weir__host *host, const weir__task *task) {
+  bool plain = (task->kind <= WEIR__TASK_HOST) & !task->dropped & !task->reads_poison;
+  if (plain && task->id >= atomic_load_explicit(&host->cancel_before, memory_order_relaxed)) return WEIR_OK;
+  return weir__host_skip_status(host, task);
+}
+
 static weir_status run_function(weir__worker *worker, weir__task *task, uint64_t groups) {
-  weir_status status = weir__host_skip_status(worker->cpu->base.host, task);
+  weir_status status = skip_status(worker->cpu->base.host, task);
   if (status != WEIR_OK || task->function == NULL) return status;
   weir_work work = {.args = task->args,
                     .arg_count = task->arg_count,
