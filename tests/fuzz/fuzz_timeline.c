@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Fuzz target: any bytes as a timeline, checked against a small stream, its pipelines by themselves; and its rows.
+// Fuzz target: any bytes as a timeline, checked against a small stream, its pipelines by themselves, without a stream; and its
+// rows.
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,6 +49,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   const weir__check_options apart = {.lines_apart = true};
   if (timeline && weir__check_pipelines(timeline, &apart, &report) == WEIR__CHECK_BAD_INPUT &&
       timeline->pipeline_count > 0)
+    abort();
+  if (timeline && weir__check_ranks_alone(timeline, NULL, &report) == WEIR__CHECK_BAD_INPUT && timeline->part_of == 0)
     abort();
   make_rows(data, size, timeline != NULL);
   weir__timeline_destroy(timeline);
