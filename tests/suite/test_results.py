@@ -66,6 +66,9 @@ class Results(unittest.TestCase):
         for stage, choices in (("asan", {("c", "d"), ("a", "b", "d"), ("a", "b", "c")}), ("release", {("e++",), ("f",)}), ("full", {()})):
             found = {tuple(turns.left_out(stage, minute * run_suite.SEED_STEP, lines)) for minute in range(40)}
             self.assertEqual(found, choices)
+        for minute in range(40):  # stages of a line do not do the same
+            asan, tsan = (turns.left_out(stage, minute * run_suite.SEED_STEP, lines) for stage in ("asan", "tsan"))
+            self.assertNotEqual(asan, tsan)
 
     def test_left_out(self):
         """ctest leaves out just the tests that wait for their turn."""
