@@ -429,7 +429,7 @@ typedef struct weir_task {
   void *user;           // passed on in weir_work
   const weir_arg *args; // arguments of the function, in order
   uint32_t arg_count;   // up to WEIR_MAX_ARGS
-  uint32_t groups[3];   // work-groups in x, y, z; 0 counts as 1
+  uint32_t groups[3];   // work-groups in x, y, z; 0 counts as 1. A host task has all of them in its one call
   weir_device *device;  // NULL: as WEIR_CONTEXT_PLACE says; without it the first device that the kernel has code for
   weir_event *const *after; // tasks that must end first, besides those that the arguments imply. A failure of one does
   uint32_t after_count;     // not skip this task

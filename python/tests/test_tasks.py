@@ -240,6 +240,13 @@ def test_options(context: weir.Context) -> None:
     assert context.statistics()["tasks"] >= 3
 
 
+def test_a_function_is_called_once_whatever_its_groups_are(context: weir.Context) -> None:
+    called: list[int] = []
+    for number in range(100):
+        context.submit(called.append, number, groups=(5, 7)).result()
+    assert called == list(range(100))
+
+
 def test_many_arguments(context: weir.Context) -> None:
     buffers = [context.array(np.full(2, float(i))) for i in range(100)]
     out = context.buffer(2, np.float64)

@@ -282,6 +282,27 @@ static void every_group_runs_once(void **state) {
   }
 }
 
+static void check_call(const weir_work *work) {
+  atomic_uint *calls = work->user;
+  if (work->groups[0] == 5 && work->groups[1] == 1 && work->groups[2] == 7 && work->first == 0 && work->end == 35)
+    atomic_fetch_add(calls, 1);
+  else
+    atomic_fetch_add(calls, 1000);
+}
+
+// The calls of a host task were as many as workers took ranges of its work-groups.
+static void a_host_task_is_one_call(void **state) {
+  (void)state;
+  static atomic_uint calls;
+  for (unsigned run = 1; run <= 100; run++) {
+    weir_task task = {.host = check_call, .user = &calls, .groups = {5, 0, 7}};
+    weir_event *event = NULL;
+    assert_int_equal(weir_submit(context, &task, &event), WEIR_OK);
+    assert_int_equal(api_await(event), WEIR_OK);
+    assert_int_equal(atomic_load(&calls), run);
+  }
+}
+
 static void count_groups(const weir_work *work) {
   atomic_fetch_add((_Atomic uint64_t *)work->user, work->end - work->first);
 }
@@ -328,6 +349,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(agreement_is_what_its_definition_says, set_up, tear_down),
       cmocka_unit_test_setup_teardown(values_are_copied_at_submission, set_up, tear_down),
       cmocka_unit_test_setup_teardown(every_group_runs_once, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(a_host_task_is_one_call, set_up, tear_down),
       cmocka_unit_test_setup_teardown(large_grids_do_not_overflow, set_up, tear_down),
       cmocka_unit_test_setup_teardown(helpers_make_arguments, set_up, tear_down),
   };

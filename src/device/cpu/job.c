@@ -69,6 +69,7 @@ uint64_t weir__job_expected_ns(const weir_device *device, const weir_kernel *ker
 
 bool weir__job_wanted(weir__worker *worker, const weir__task *task) {
   if (task->run != NULL) return true;
+  if (task->kernel == NULL) return false; // a host task is one call
   const weir__cpu *cpu = worker->cpu;
   return cpu->worker_count > 1 && group_count(task) > 1 &&
          weir__cpu_expected(cpu, task) > WORTH_SHARING * cpu->long_ticks;
