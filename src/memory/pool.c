@@ -4,7 +4,7 @@
 #include "base/allocate.h"
 #include "base/tsan.h"
 
-enum { SMALLEST_LOG2 = 6, SLAB_BLOCKS = 64, WAITING_LOOKED_AT = 4 };
+enum { SMALLEST_LOG2 = 6, SLAB_BLOCKS = 64, WAITING_LOOKED_AT = 4, GROWTH_LOG2 = 3 };
 
 struct weir__block_slab {
   struct weir__block_slab *next;
@@ -38,7 +38,11 @@ static void heap_free(void *user, void *memory) {
 const weir__memory_source weir__heap = {.allocate = heap_allocate, .free = heap_free};
 
 void weir__pool_initialize(weir__pool *pool, const weir__memory_source *source, uint64_t limit, uint64_t first_number) {
-  *pool = (weir__pool){.source = *source, .limit = limit, .waiting_limit = UINT64_MAX, .next_number = first_number};
+  *pool = (weir__pool){.source = *source,
+                       .limit = limit,
+                       .waiting_limit = UINT64_MAX,
+                       .next_number = first_number,
+                       .next_look = WEIR__POOL_KEPT};
 }
 
 static weir__block *take_descriptor(weir__pool *pool) {
@@ -150,6 +154,55 @@ static weir__block *take_idle(weir__pool *pool, uint8_t size_class, uint32_t loo
   return block;
 }
 
+void weir__pool_give(weir__pool *pool, weir__block *block) {
+  weir__block *first = pool->free[block->size_class];
+  if (block->left) return;
+  block->state = WEIR__BLOCK_FREE;
+  block->previous = NULL;
+  block->next = first;
+  if (first != NULL) first->previous = block;
+  pool->free[block->size_class] = block;
+  pool->free_bytes += block->bytes;
+}
+
+// Lets blocks of a class that wait for nobody any more be free.
+static void settle(weir__pool *pool, uint32_t size_class, const weir__liveness *liveness) {
+  for (weir__block *block = pool->waiting[size_class], *next; block != NULL; block = next) {
+    next = block->next;
+    if (weir__block_in_use(block, liveness)) continue;
+    unlink(pool, block);
+    weir__pool_give(pool, block);
+  }
+}
+
+static void free_first(weir__pool *pool, uint32_t size_class) {
+  weir__block *block = pool->free[size_class];
+  unlink(pool, block);
+  free_memory(pool, block);
+}
+
+void weir__pool_trim(weir__pool *pool, uint64_t bytes, const weir__liveness *liveness) {
+  for (uint32_t i = WEIR__POOL_CLASSES; i-- > 0 && pool->bytes > bytes;) {
+    settle(pool, i, liveness);
+    while (pool->free[i] != NULL && pool->bytes > bytes) free_first(pool, i);
+  }
+}
+
+// Frees idle blocks that are too many, class by class from where it stopped last: a class that is used again and again must not
+// be the first one each time.
+static void free_surplus(weir__pool *pool, const weir__liveness *liveness) {
+  if (pool->source.allocate != heap_allocate || pool->bytes < pool->next_look) return;
+  for (uint32_t i = 0; i < WEIR__POOL_CLASSES; i++) settle(pool, i, liveness);
+  uint64_t used = pool->bytes - pool->free_bytes;
+  if (used > pool->most_used) pool->most_used = used;
+  uint64_t kept = pool->most_used > WEIR__POOL_KEPT ? pool->most_used : WEIR__POOL_KEPT;
+  for (uint32_t i = 0; i < WEIR__POOL_CLASSES && pool->free_bytes > kept; i++) {
+    while (pool->free[pool->hand] != NULL && pool->free_bytes > kept) free_first(pool, pool->hand);
+    if (pool->free_bytes > kept) pool->hand = (uint8_t)(pool->hand - 1);
+  }
+  pool->next_look = pool->bytes + (pool->bytes >> GROWTH_LOG2);
+}
+
 weir__pool_result weir__pool_take(weir__pool *pool, uint64_t bytes, const weir__liveness *liveness,
                                   weir__block **out_block) {
   *out_block = NULL;
@@ -158,6 +211,7 @@ weir__pool_result weir__pool_take(weir__pool *pool, uint64_t bytes, const weir__
   uint8_t size_class = class_of(bytes, &block_bytes);
   weir__block *block = take_idle(pool, size_class, WAITING_LOOKED_AT, liveness);
   if (block == NULL) {
+    free_surplus(pool, liveness);
     if (block_bytes > pool->limit || pool->bytes > pool->limit - block_bytes) {
       weir__pool_trim(pool, block_bytes > pool->limit ? 0 : pool->limit - block_bytes, liveness);
       if (block_bytes > pool->limit || pool->bytes > pool->limit - block_bytes) return WEIR__POOL_LIMIT;
@@ -215,17 +269,6 @@ bool weir__pool_take_used(weir__pool *pool, weir__block *block, uint64_t bytes) 
   return true;
 }
 
-void weir__pool_give(weir__pool *pool, weir__block *block) {
-  weir__block *first = pool->free[block->size_class];
-  if (block->left) return;
-  block->state = WEIR__BLOCK_FREE;
-  block->previous = NULL;
-  block->next = first;
-  if (first != NULL) first->previous = block;
-  pool->free[block->size_class] = block;
-  pool->free_bytes += block->bytes;
-}
-
 void weir__pool_give_waiting(weir__pool *pool, weir__block *block) {
   uint8_t size_class = block->size_class;
   weir__block *last = pool->last_waiting[size_class];
@@ -265,20 +308,4 @@ weir__block *weir__pool_exchange_slow(weir__pool *pool, weir__block *used, const
   block->user_count = 0;
   weir__pool_give_waiting(pool, used);
   return block;
-}
-
-void weir__pool_trim(weir__pool *pool, uint64_t bytes, const weir__liveness *liveness) {
-  for (uint32_t i = WEIR__POOL_CLASSES; i-- > 0 && pool->bytes > bytes;) {
-    for (weir__block *block = pool->waiting[i], *next; block != NULL; block = next) {
-      next = block->next;
-      if (weir__block_in_use(block, liveness)) continue;
-      unlink(pool, block);
-      weir__pool_give(pool, block);
-    }
-    while (pool->free[i] != NULL && pool->bytes > bytes) {
-      weir__block *block = pool->free[i];
-      unlink(pool, block);
-      free_memory(pool, block);
-    }
-  }
 }

@@ -7,7 +7,10 @@
 // whose users are done by now; new memory below the limit. The caller may then fall back to a waiting block at the
 // price of waiting for its users. Size classes have four steps per power of two, so at most a fifth of a block is waste.
 //
-// The memory itself comes from a source: the process's heap, or a device.
+// The memory itself comes from a source: the process's heap, or a device. Idle blocks go back to the heap when others are
+// allocated and they have more bytes together than were ever in use, or than WEIR__POOL_KEPT. So a program whose sizes
+// change as it goes on holds about twice of what it needs at most. To look at all blocks for this costs time: it is done
+// when the pool has grown by an eighth. Memory of devices is kept, since freeing it can wait for all that they do.
 //
 // Not thread-safe: the context's lock guards it.
 #ifndef WEIR_MEMORY_POOL_H
@@ -18,7 +21,7 @@
 
 #include "base/liveness.h"
 
-enum { WEIR__POOL_CLASSES = 256, WEIR__BLOCK_USERS = 6 };
+enum { WEIR__POOL_CLASSES = 256, WEIR__BLOCK_USERS = 6, WEIR__POOL_KEPT = 64 << 20 };
 
 typedef struct weir__block {
   void *memory;
@@ -58,6 +61,9 @@ typedef struct weir__pool {
   uint64_t waiting_limit; // bytes that may wait before an overwritten buffer gets new memory; UINT64_MAX: no limit
   uint64_t free_bytes;    // of idle blocks that were given back
   uint64_t waiting_bytes; // of blocks that were given back with users in flight, and were not taken again
+  uint64_t most_used;     // bytes of blocks that were not idle, the most that was seen
+  uint64_t next_look;     // bytes of the pool at which idle blocks are looked for again
+  uint8_t hand;           // class whose idle blocks went to the heap last
 } weir__pool;
 
 // `first_number`: of the first block.

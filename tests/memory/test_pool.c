@@ -268,6 +268,51 @@ static void idle_blocks_make_room(void **state) {
   assert_int_equal(pool.free_bytes, 0);
 }
 
+// Takes blocks of one size, up to twice of what a pool keeps, and gives them back.
+static uint64_t come_and_go(uint64_t bytes, bool waits, bool ended) {
+  static weir__block *blocks[256];
+  uint32_t count = (uint32_t)(2 * WEIR__POOL_KEPT / bytes);
+  for (uint32_t i = 0; i < count; i++) blocks[i] = take(bytes);
+  done[1] = ended;
+  for (uint32_t i = 0; i < count; i++) {
+    if (waits)
+      give_used(blocks[i], 1, 1, true);
+    else
+      weir__pool_give(&pool, blocks[i]);
+  }
+  return pool.bytes;
+}
+
+// A program whose sizes change left the blocks of all its sizes behind.
+static void idle_blocks_of_other_sizes_are_few(void **state) {
+  (void)state;
+  const uint64_t used = 2 * WEIR__POOL_KEPT;
+  for (uint64_t step = 4; step < 8; step++) come_and_go(step << 19, false, false);
+  assert_true(pool.bytes <= used * 9 / 4);
+  uint64_t bytes = pool.bytes;
+  for (int i = 0; i < 10; i++)
+    assert_int_equal(come_and_go(7 << 19, false, false), bytes); // one size: they are used again
+  for (uint64_t step = 4; step < 8; step++) come_and_go(step << 20, true, true);
+  assert_true(pool.bytes <= used * 9 / 4);
+}
+
+static void blocks_in_use_are_no_surplus(void **state) {
+  (void)state;
+  uint64_t bytes = 0;
+  for (uint64_t step = 4; step < 8; step++) bytes += come_and_go(step << 19, true, false) - bytes;
+  assert_true(pool.waiting_bytes == bytes && bytes > 7 * (uint64_t)WEIR__POOL_KEPT);
+}
+
+// What a pool keeps in any case is not looked through.
+static void a_small_pool_keeps_all(void **state) {
+  (void)state;
+  for (uint64_t bytes = 1 << 18; bytes < 1 << 23; bytes += bytes / 4) weir__pool_give(&pool, take(bytes));
+  uint64_t before = pool.bytes;
+  assert_true(before > WEIR__POOL_KEPT / 2 && before < WEIR__POOL_KEPT);
+  for (uint64_t bytes = 1 << 18; bytes < 1 << 23; bytes += bytes / 4) weir__pool_give(&pool, take(bytes));
+  assert_int_equal(pool.bytes, before);
+}
+
 static void no_memory(void **state) {
   (void)state;
   weir__allocate_fail_at(1); // the descriptor
@@ -342,6 +387,9 @@ int main(void) {
       TEST(idle_blocks_behind_busy_ones_give_way),
       TEST(trim_frees_what_is_idle),
       TEST(idle_blocks_make_room),
+      TEST(idle_blocks_of_other_sizes_are_few),
+      TEST(blocks_in_use_are_no_surplus),
+      TEST(a_small_pool_keeps_all),
       TEST(no_memory),
       TEST(what_is_left_is_not_used_again),
   };
