@@ -14,6 +14,11 @@
 // Threads: any thread may call any function at any time. No thread may use an object during or after its release. Tasks
 // that several threads submit are ordered by the order in which their calls enter Weir.
 //
+// Processes: a program that ends without weir_context_release does not wait for its tasks, and those that have not run
+// never do. A process that fork makes has none of the threads that run tasks. In it calls that submit to a context of
+// the parent's or wait for it fail with INVALID_ARGUMENT, weir_context_release among them: objects of the parent's are
+// left to the end of the process. It may create contexts of its own.
+//
 // Errors: a function that can fail returns a weir_status. After a failure weir_last_error() returns a text that names
 // the task, the argument, the buffer and the byte range. Outputs are the last parameters; a failure sets them to NULL.
 // Comments write INVALID_ARGUMENT for WEIR_ERROR_INVALID_ARGUMENT, and so on. They do not repeat two errors that every

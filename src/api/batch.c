@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/structs.h"
 #include "engine/check.h"
+#include "engine/process.h"
 #include "repeats/repeats.h"
 
 // The lock is taken once for so many tasks: long enough to count for little, and short enough for workers that wait for it.
@@ -52,6 +53,7 @@ weir_status weir_submit_many_sized(weir_context *context, const weir_task *tasks
   if (context == NULL || (tasks == NULL && count > 0))
     return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "submit many: %s NULL",
                        context == NULL ? "the context is" : "the tasks are");
+  if (weir__is_foreign(context)) return weir__refuse_foreign("submit many");
   weir_status status = WEIR_OK;
   const char *given = (const char *)tasks;
   weir__context_lock_to_submit(context);
@@ -210,6 +212,7 @@ weir_status weir_prepared_submit_many(weir_prepared *prepared, weir_buffer *cons
   weir_status status = weir__object_check(prepared, WEIR__KIND_PREPARED, NULL, "submit prepared");
   if (status != WEIR_OK) return status;
   self.context = prepared->object.context;
+  if (weir__is_foreign(self.context)) return weir__refuse_foreign("submit prepared");
   weir__context_lock_to_submit(self.context);
   status = weir__object_check(prepared, WEIR__KIND_PREPARED, NULL, "submit prepared");
   if (status == WEIR_OK && count > 0 &&

@@ -20,6 +20,7 @@
 #include "engine/family.h"
 #include "engine/open.h"
 #include "engine/plain.h"
+#include "engine/process.h"
 #include "engine/profile.h"
 #include "engine/queue.h"
 #include "engine/watch.h"
@@ -171,6 +172,7 @@ weir_status weir_context_create_sized(const weir_context_options *given, size_t 
     weir__context_destroy(context);
     return status;
   }
+  weir__process_enter(context);
   weir__record_open(context);
   *out_context = context;
   return WEIR_OK;
@@ -196,8 +198,8 @@ static void await_tasks(weir_context *context) {
 
 weir_status weir_context_release(weir_context *context) {
   if (context == NULL) return WEIR_OK;
-  if (weir__this_thread.in_task)
-    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "context release: %s", weir__thread_place());
+  weir_status status = weir__check_waiter(context, "context release");
+  if (status != WEIR_OK) return status;
   char open[WEIR__MESSAGE_BYTES];
   weir__context_lock(context);
   bool has_open = weir__open_describe(context, open);
@@ -223,6 +225,7 @@ weir_status weir_context_release(weir_context *context) {
   weir__context_unlock(context);
   weir__record_close(context);
   (void)weir_context_set_progress(context, NULL, NULL);
+  weir__process_leave(context);
   weir__context_destroy(context);
   return WEIR_OK;
 }

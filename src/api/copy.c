@@ -3,6 +3,7 @@
 // Arguments in short; copies and fills as the caller submits them.
 #include "engine/copy.h"
 #include "base/error.h"
+#include "engine/process.h"
 
 weir_arg weir_reads_range(weir_buffer *buffer, uint64_t offset, uint64_t bytes) {
   return (weir_arg){.mode = WEIR_READ, .buffer = buffer, .offset = offset, .bytes = bytes};
@@ -41,6 +42,7 @@ static weir_status find_submitter(const weir_buffer *buffer, const char *what, w
                                   weir__submission *out_by) {
   if (out_event != NULL) *out_event = NULL;
   weir_status status = weir__object_check(buffer, WEIR__KIND_BUFFER, NULL, what);
+  if (status == WEIR_OK && weir__is_foreign(buffer->object.context)) return weir__refuse_foreign(what);
   if (status == WEIR_OK)
     *out_by =
         (weir__submission){.origin = weir__origin_of(buffer->object.context), .ticket = ticket, .may_queue = true};

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "engine/external.h"
+#include "engine/process.h"
 #include "engine/watch.h"
 
 weir_status weir_event_poll(weir_event *event) {
@@ -45,9 +46,10 @@ static weir_status time_is_over(const weir_event *event) {
 weir_status weir_event_wait(weir_event *event, uint64_t timeout_ns) {
   weir_status status = weir__object_check(event, WEIR__KIND_EVENT, NULL, "event wait");
   if (status != WEIR_OK) return status;
-  if (weir__this_thread.in_task && atomic_load_explicit(&event->status, memory_order_acquire) == WEIR_PENDING)
-    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "event wait: %s", weir__thread_place());
   weir_context *context = event->object.context;
+  if (atomic_load_explicit(&event->status, memory_order_acquire) == WEIR_PENDING)
+    status = weir__check_waiter(context, "event wait");
+  if (status != WEIR_OK) return status;
   weir__id task = event->task;
   uint64_t start_ns = weir__host_wait_begin(context);
   status = weir__event_await(event, timeout_ns);

@@ -7,6 +7,7 @@
 #include "base/structs.h"
 #include "engine/external.h"
 #include "engine/family.h"
+#include "engine/process.h"
 #include "engine/watch.h"
 
 weir_status weir_group_create(weir_context *context, weir_group **out_group) {
@@ -38,9 +39,9 @@ static weir_status report(weir_group *group) {
 weir_status weir_group_wait(weir_group *group, uint64_t timeout_ns) {
   weir_status status = weir__object_check(group, WEIR__KIND_GROUP, NULL, "group wait");
   if (status != WEIR_OK) return status;
-  if (weir__this_thread.in_task)
-    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "group wait: %s", weir__thread_place());
   weir_context *context = group->object.context;
+  status = weir__check_waiter(context, "group wait");
+  if (status != WEIR_OK) return status;
   uint64_t deadline = weir__deadline_after(timeout_ns);
   weir__context_lock(context);
   weir__context_flush(context);

@@ -3,12 +3,17 @@
 
 #include "base/error.h"
 #include "base/structs.h"
+<<<<<<< HEAD
 #include "engine/plain_whole.h"
+=======
+#include "engine/process.h"
+>>>>>>> 0e5eab9e (Forked processes: contexts of the parent are refused, and do not hang the child)
 
 // Other threads need not wait while the lines of buffers come, since this thread has no lock yet.
-static inline void fetch_buffers(const weir_context *context, const weir_task *task) {
-  if (!atomic_load_explicit(&context->host.many_buffers, memory_order_relaxed) || task->args == NULL) return;
-  for (uint32_t i = 0; i < task->arg_count; i++) weir__buffer_fetch(task->args[i].buffer);
+static weir_status look_closer(const weir_context *context, const weir_task *task) {
+  if (weir__is_foreign(context)) return weir__refuse_foreign("submit");
+  for (uint32_t i = 0; task->args != NULL && i < task->arg_count; i++) weir__buffer_fetch(task->args[i].buffer);
+  return WEIR_OK;
 }
 
 // A task that is none of the plainest.
@@ -27,14 +32,20 @@ weir_status weir_submit_sized(weir_context *context, const weir_task *given, siz
   weir_task own;
   const weir_task *task = weir__task_take(&own, given, task_size, "submit");
   if (task == NULL) return WEIR_ERROR_INVALID_ARGUMENT;
-  fetch_buffers(context, task);
+  weir_status status = WEIR_OK;
+  if (atomic_load_explicit(&context->host.many_buffers, memory_order_relaxed)) status = look_closer(context, task);
+  if (status != WEIR_OK) return status;
   weir__context_lock_to_submit(context);
+<<<<<<< HEAD
   weir_device *device;
   weir_status status = WEIR_OK;
   if (context->devices.plain == WEIR__PLAIN_NONE)
     status = weir__repeats_submit_other(context, task, out_event);
   else if (!weir__submit_whole(context, task, out_event, &device))
     status = submit_other(context, task, device, out_event);
+=======
+  status = weir__repeats_submit(context, task, out_event);
+>>>>>>> 0e5eab9e (Forked processes: contexts of the parent are refused, and do not hang the child)
   weir__context_unlock(context);
   return status;
 }

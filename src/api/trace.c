@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "engine/family.h"
+#include "engine/process.h"
 #include "trace/lines.h"
 #include "trace/why.h"
 
@@ -12,8 +13,8 @@ weir_status weir_trace_save(weir_context *context, const char *path, const char 
     return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "trace save: the %s is NULL", context == NULL ? "context" : "path");
   if (context->host.trace == NULL)
     return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "trace save: the context was made without WEIR_CONTEXT_TRACE");
-  if (weir__this_thread.in_task)
-    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "trace save: %s", weir__thread_place());
+  weir_status status = weir__check_waiter(context, "trace save");
+  if (status != WEIR_OK) return status;
   char message[WEIR__MESSAGE_BYTES] = "";
   weir__context_lock(context);
   weir__context_flush(context);
@@ -21,7 +22,7 @@ weir_status weir_trace_save(weir_context *context, const char *path, const char 
   weir__context_wait(context, target, WEIR_FOREVER);
   weir__family_wait(context, NULL, target, 0);
   weir__trace_set_now(context->host.trace, weir__clock_ns() - context->host.start_ns);
-  weir_status status = weir__trace_save(context->host.trace, path, title, message, sizeof message);
+  status = weir__trace_save(context->host.trace, path, title, message, sizeof message);
   weir__context_unlock(context);
   return status == WEIR_OK ? WEIR_OK : weir__error(status, "trace save: %s", message);
 }

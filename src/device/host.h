@@ -73,6 +73,7 @@ typedef struct weir__host {
   _Atomic uint64_t held;
   _Atomic bool times_tasks;  // when tasks start and end is wanted, though nothing is traced
   _Atomic bool many_buffers; // more than caches hold: submissions fetch theirs before they take the lock
+  _Atomic bool foreign;      // it came with a fork, and its threads did not (engine/process.h)
   weir__progress progress;
 } weir__host;
 

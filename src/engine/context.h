@@ -174,6 +174,7 @@ struct weir_context {
   struct weir__placement
       *placement;                // of tasks that name no device (engine/place.h); NULL: the caller does not want that
   struct weir__profile *profile; // NULL: the caller does not want to know (engine/profile.h)
+  weir_context *next_of_process; // engine/process.h
 };
 
 // The context that a device's host is part of.

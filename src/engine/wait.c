@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "engine/external.h"
 #include "engine/family.h"
+#include "engine/process.h"
 #include "engine/profile.h"
 #include "engine/watch.h"
 #include "window/commute.h"
@@ -214,13 +215,14 @@ static void await_profile(weir_context *context) {
 
 weir_status weir_finish_for(weir_context *context, uint64_t timeout_ns) {
   if (context == NULL) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "finish: the context is NULL");
-  if (weir__this_thread.in_task) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "finish: %s", weir__thread_place());
+  weir_status status = weir__check_waiter(context, "finish");
+  if (status != WEIR_OK) return status;
   uint64_t deadline = weir__deadline_after(timeout_ns), start_ns = weir__host_wait_begin(context);
   weir__context_lock(context);
   weir__context_flush(context);
   weir__id target = context->host.window.next;
   bool done = wait_for(context, target, SPIN_NS, timeout_ns);
-  weir_status status = done ? WEIR_OK : time_is_over(context);
+  status = done ? WEIR_OK : time_is_over(context);
   if (done && !weir__family_wait(context, NULL, target, deadline))
     status = weir__error(WEIR_TIMEOUT, "finish: the time is over; all tasks are done, but not a launch of a graph, or "
                                        "what tasks submitted");
@@ -252,10 +254,10 @@ weir_status weir__event_await(weir_event *event, uint64_t timeout_ns) {
     weir__watch_acquire(event->sync);
     return status;
   }
-  if (weir__this_thread.in_task)
-    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "event wait: %s", weir__thread_place());
-  uint64_t deadline = weir__deadline_after(timeout_ns);
   weir_context *context = event->object.context;
+  status = weir__check_waiter(context, "event wait");
+  if (status != WEIR_OK) return status;
+  uint64_t deadline = weir__deadline_after(timeout_ns);
   if (context->devices.flushes || atomic_load_explicit(&context->host.held, memory_order_relaxed) > 0) {
     weir__context_lock(context);
     weir__context_flush(context);

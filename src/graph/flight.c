@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "engine/process.h"
 #include "engine/queue.h"
 #include "engine/watch.h"
 
@@ -172,8 +173,8 @@ static bool await_oldest(weir_graph *graph, uint64_t newest, uint64_t deadline_n
 weir_status weir_graph_wait(weir_graph *graph, uint64_t timeout_ns) {
   weir_status status = weir__object_check(graph, WEIR__KIND_GRAPH, NULL, "graph wait");
   if (status != WEIR_OK) return status;
-  if (weir__this_thread.in_task)
-    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "graph wait: %s", weir__thread_place());
+  status = weir__check_waiter(graph->object.context, "graph wait");
+  if (status != WEIR_OK) return status;
   uint64_t now = weir__clock_ns(), deadline = timeout_ns > UINT64_MAX - 1 - now ? 0 : now + timeout_ns;
   weir_context *context = graph->object.context;
   weir__context_lock(context);

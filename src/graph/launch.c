@@ -6,6 +6,7 @@
 #include "engine/check.h"
 #include "engine/family.h"
 #include "engine/pressure.h"
+#include "engine/process.h"
 #include "engine/reduce.h"
 #include "engine/room.h"
 #include "engine/transfer.h"
@@ -232,6 +233,7 @@ weir_status weir__graph_submit(weir_graph *graph, uint64_t *out_number, weir_eve
   weir_status status = weir__object_check(graph, WEIR__KIND_GRAPH, NULL, "graph launch");
   if (status != WEIR_OK) return status;
   weir_context *context = graph->object.context;
+  if (weir__is_foreign(context)) return weir__refuse_foreign("graph launch");
   weir__context_lock(context);
   uint64_t ticket = 0;
   weir__family family;

@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "engine/process.h"
 #include "pipeline/pipeline.h"
 
 static weir_status is_null(const char *what) {
@@ -12,7 +13,8 @@ static weir_status is_null(const char *what) {
 }
 
 weir_status weir__pipeline_check_waiter(const weir_pipeline *pipeline, const char *what) {
-  if (weir__this_thread.in_task) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "%s: %s", what, weir__thread_place());
+  weir_status status = weir__check_waiter(pipeline->context, what);
+  if (status != WEIR_OK) return status;
   const weir__pipeline_line *line = weir__pipeline_line_now();
   if (line != NULL && line->pipeline == pipeline)
     return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "%s: called from a stage of this pipeline", what);
