@@ -7,7 +7,7 @@ the libweir.so that goes into the wheel. The environment with pip's packages is 
 the environment, if there is one, so that builds can share it.
 - The wheel needs the stable ABI alone (abi3audit), and its types are complete (mypy --strict).
 - pytest runs python/tests with the installed wheel, in Python's development mode, where each warning is an error. In a
-  run of the suite that does a part, it runs half of the files, and test_asan.py the others.
+  run of the suite that does a part, it runs a third of the files, and test_asan.py another third.
 - Other interpreters of this machine import the same wheel and run a program, if pip can get NumPy for them: the oldest
   and the newest, and of these one in turn where the tests are small.
 - At full size (without WEIR_SMALL_TESTS), a source distribution is made, and a wheel is built from it; and the tests of
@@ -172,22 +172,22 @@ def strict_pytest(python, package):
 
 
 def share(source, stage):
-    """The test files that a run of the suite does, of those that run the extension: one half with the package, the
-    other half under the sanitizers, and the other way round with another WEIR_TEST_SEED. All, where the tests are not
-    small or the suite does not run them."""
+    """The test files that a run of the suite does, of those that run the extension: one third with the package, another
+    one under the sanitizers, and others with another WEIR_TEST_SEED. All, where the tests are not small or the suite
+    does not run them."""
     names = sorted(glob.glob(os.path.join(source, "python", "tests", "test_*.py")))
     names = [name for name in names if os.path.basename(name) not in PLAIN_ALONE]
     if "WEIR_SMALL_TESTS" not in os.environ or "WEIR_TEST_WHOLE" in os.environ or "WEIR_TEST_SEED" not in os.environ:
         return names
-    return names[(turn(source) + (stage == "package")) % 2 :: 2]
+    return names[(turn(source, 3) + (stage == "package")) % 3 :: 3]
 
 
-def turn(source):
-    """0 or 1, whose turn it is."""
+def turn(source, choices):
+    """Whose turn it is, of so many."""
     sys.path.insert(0, os.path.join(source, "tools", "suite"))
     import turns
 
-    return turns.turn(int(os.environ.get("WEIR_TEST_SEED", "0")), 0, 2)
+    return turns.turn(int(os.environ.get("WEIR_TEST_SEED", "0")), 0, choices)
 
 
 def others():
@@ -218,7 +218,7 @@ def others_now(source):
     """Of these, the ones that this run does."""
     found = others()
     is_part = "WEIR_SMALL_TESTS" in os.environ and "WEIR_TEST_WHOLE" not in os.environ
-    return found[turn(source) :: 2] if is_part and len(found) == 2 else found
+    return found[turn(source, 2) :: 2] if is_part and len(found) == 2 else found
 
 
 def try_other(folder, home, wheel, executable):
