@@ -3,11 +3,8 @@
 
 #include "base/error.h"
 #include "base/structs.h"
-<<<<<<< HEAD
 #include "engine/plain_whole.h"
-=======
 #include "engine/process.h"
->>>>>>> 0e5eab9e (Forked processes: contexts of the parent are refused, and do not hang the child)
 
 // Other threads need not wait while the lines of buffers come, since this thread has no lock yet.
 static weir_status look_closer(const weir_context *context, const weir_task *task) {
@@ -36,16 +33,11 @@ weir_status weir_submit_sized(weir_context *context, const weir_task *given, siz
   if (atomic_load_explicit(&context->host.many_buffers, memory_order_relaxed)) status = look_closer(context, task);
   if (status != WEIR_OK) return status;
   weir__context_lock_to_submit(context);
-<<<<<<< HEAD
   weir_device *device;
-  weir_status status = WEIR_OK;
   if (context->devices.plain == WEIR__PLAIN_NONE)
     status = weir__repeats_submit_other(context, task, out_event);
   else if (!weir__submit_whole(context, task, out_event, &device))
     status = submit_other(context, task, device, out_event);
-=======
-  status = weir__repeats_submit(context, task, out_event);
->>>>>>> 0e5eab9e (Forked processes: contexts of the parent are refused, and do not hang the child)
   weir__context_unlock(context);
   return status;
 }
