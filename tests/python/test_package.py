@@ -104,7 +104,7 @@ def make_tools(requirements, folder):
     pip = [python_of(home), "-m", "pip", "--disable-pip-version-check", "-q"]
     try:
         call(*pip, "download", "-d", wheels, "numpy", "pytest", "mpi4py")
-        call(*pip, "install", "--find-links", wheels, "-r", requirements)
+        call(*pip, "install", "--no-compile", "--find-links", wheels, "-r", requirements)
     except RuntimeError as failure:
         raise Skip(f"pip cannot get the packages of python/tests/requirements.txt: {str(failure)[-300:]}") from None
     with open(mark, "w", encoding="ascii") as out:
