@@ -77,6 +77,7 @@ static void look_after(weir_mpi *mpi, uint64_t now) {
   if (weir__mpi_is_fine(mpi) && mpi->suspected_ns != 0 && now >= mpi->suspected_ns + SUSPICION_NS)
     weir__mpi_fail(mpi, WEIR_ERROR_INVALID_ARGUMENT, true, "ranks submit different programs: %.400s", mpi->suspicion);
   if (weir__mpi_is_fine(mpi)) return;
+  weir__mpi_settle_doubted(mpi);
   clear(mpi, now);
   weir__mpi_nccl_abort(mpi);
 }
@@ -99,9 +100,10 @@ static bool turn(weir_mpi *mpi, bool polls) {
     atomic_store_explicit(&mpi->driven_ns, now, memory_order_relaxed);
   }
   if (any) atomic_store_explicit(&mpi->busy_ns, now, memory_order_relaxed);
-  bool awaits = mpi->pending != NULL || weir__mpi_awaits_collectives(mpi);
+  bool has_messages = mpi->pending != NULL || mpi->doubted != NULL;
+  bool awaits = has_messages || weir__mpi_awaits_collectives(mpi);
   atomic_store_explicit(&mpi->has_pending, awaits, memory_order_relaxed);
-  if (mpi->pending != NULL && atomic_load_explicit(&mpi->sleeps_long, memory_order_relaxed)) wake_thread(mpi);
+  if (has_messages && atomic_load_explicit(&mpi->sleeps_long, memory_order_relaxed)) wake_thread(mpi);
   return any;
 }
 

@@ -77,6 +77,26 @@ void weir__mpi_message_abandon(weir_mpi *mpi, weir__mpi_message *message) {
     weir_host_event_signal(message->event, WEIR_OK);
 }
 
+// The task goes on, and has or says what came.
+static void let_go(weir__mpi_message *message) {
+  weir_host_event_signal(message->event, WEIR_OK);
+  weir__mpi_message_release(message);
+}
+
+void weir__mpi_settle_doubted(weir_mpi *mpi) {
+  while (mpi->doubted != NULL) {
+    weir__mpi_message *message = mpi->doubted;
+    mpi->doubted = message->next;
+    take_failure(mpi, message);
+    let_go(message);
+  }
+}
+
+static void doubt(weir_mpi *mpi, weir__mpi_message *message) {
+  message->next = mpi->doubted;
+  mpi->doubted = message;
+}
+
 static void end_receive(weir_mpi *mpi, weir__mpi_message *message) {
   const weir__mpi_header *header = message->wire;
   bool came = message->error == NULL && weir__mpi_is_fine(mpi);
@@ -85,7 +105,12 @@ static void end_receive(weir_mpi *mpi, weir__mpi_message *message) {
             "rank %u sends %llu bytes for its call %llu, and rank %u waits for %llu bytes for its call %llu '%s'",
             message->peer, (unsigned long long)header->bytes, (unsigned long long)header->number, mpi->rank,
             (unsigned long long)message->bytes, (unsigned long long)message->number, message->label);
-    came = false;
+    doubt(mpi, message);
+    return;
+  }
+  if (message->error != NULL && weir__mpi_is_fine(mpi)) { // more bytes than there is room for
+    doubt(mpi, message);
+    return;
   }
   if (came) {
     take_cause(message);
@@ -93,8 +118,7 @@ static void end_receive(weir_mpi *mpi, weir__mpi_message *message) {
   } else {
     take_failure(mpi, message);
   }
-  weir_host_event_signal(message->event, WEIR_OK);
-  weir__mpi_message_release(message);
+  let_go(message);
 }
 
 void weir__mpi_message_end(weir_mpi *mpi, weir__mpi_message *message) {

@@ -18,6 +18,9 @@ bool weir__mpi_begin_messages(struct weir_mpi *mpi, uint64_t now);
 void weir__mpi_message_error(struct weir_mpi *mpi, weir__mpi_message *message, const weir__mpi_done *done);
 void weir__mpi_message_end(struct weir_mpi *mpi, weir__mpi_message *message);
 
+// After a failure: lets tasks go whose contents came and did not fit. They fail with the job's failure.
+void weir__mpi_settle_doubted(struct weir_mpi *mpi);
+
 // After a failure: lets the task of a receive go that does not end, and contents of a device that are not sent. The message
 // is still the transport's, and memory of a device is left to it.
 void weir__mpi_message_abandon(struct weir_mpi *mpi, weir__mpi_message *message);

@@ -94,6 +94,7 @@ struct weir_mpi {
   uint64_t cancelled_ns; // when messages were cancelled after a failure; 0: they were not
   bool has_abandoned;    // what could not be cancelled
   uint64_t suspected_ns; // when contents came that did not fit; 0: none did
+  weir__mpi_message *doubted; // whose contents did not: their tasks wait until it is known which call differs
   char suspicion[WEIR__MPI_TEXT];
   uint64_t watched_ns;
   weir__mpi_clock clock;

@@ -5,6 +5,7 @@
 #include <sys/prctl.h>
 
 #include "drive.h"
+#include "exchange.h"
 #include "job.h"
 #include "nccl.h"
 
@@ -87,6 +88,7 @@ void *weir__mpi_progress(void *argument) {
     rest(mpi, looks_on);
   }
   weir__mpi_drive_last(mpi);
+  weir__mpi_settle_doubted(mpi);
   if (mpi->pending != NULL) weir__mpi_direct_keep_pinned(&mpi->direct);
   for (weir__mpi_message *left = mpi->pending; left != NULL; left = left->next) {
     weir_event_release(left->event);

@@ -24,22 +24,27 @@ static bool writes(const weir_arg *arg) {
   return arg->mode != WEIR_READ;
 }
 
-static weir_status check_arg(weir_mpi *mpi, const weir_arg *arg, uint32_t index, range *out_range) {
+static weir_status check_arg(weir_mpi *mpi, const weir_arg *arg, range *out_range) {
   *out_range = (range){0};
   if (arg->mode == WEIR_VALUE) return WEIR_OK;
   if (arg->mode < WEIR_READ || arg->mode > WEIR_REDUCE)
-    return weir__mpi_error(WEIR_ERROR_INVALID_ARGUMENT, "argument %u has a mode that tasks of a job do not take",
-                           index);
+    return weir__mpi_error(WEIR_ERROR_INVALID_ARGUMENT, "its mode is none that tasks of a job take");
   if (arg->shape != WEIR_RANGE)
-    return weir__mpi_error(WEIR_ERROR_INVALID_ARGUMENT, "argument %u is a box, which tasks of a job do not take",
-                           index);
+    return weir__mpi_error(WEIR_ERROR_INVALID_ARGUMENT, "it is a box, which tasks of a job do not take");
   out_range->offset = arg->offset;
   return weir__mpi_buffer_range(mpi, arg->buffer, arg->offset, arg->bytes, &out_range->buffer, &out_range->end);
 }
 
+// Says which argument of which task the last error is about.
+static weir_status in_argument(weir_status status, const weir_task *task, uint32_t index) {
+  const char *label = task->label != NULL ? task->label : task->kernel != NULL ? weir_kernel_name(task->kernel) : "";
+  return weir__mpi_error(status, "task '%.47s' (tag %llu), argument %u: %.350s", label, (unsigned long long)task->tag,
+                         index, weir_last_error());
+}
+
 // The rank that runs a task: of the first buffer that it writes, or else reads, the owner.
-static int64_t find_rank(const weir_task *task, const range *ranges, uint32_t size, int32_t rank) {
-  if (rank != WEIR_MPI_OWNER) return rank >= 0 && (uint32_t)rank < size ? rank : -1;
+static int64_t find_rank(const weir_task *task, const range *ranges, int32_t rank) {
+  if (rank != WEIR_MPI_OWNER) return rank;
   int64_t first_read = -1;
   for (uint32_t i = 0; i < task->arg_count; i++) {
     if (ranges[i].buffer == NULL) continue;
@@ -53,12 +58,16 @@ static weir_status check(weir_mpi *mpi, const weir_task *task, int32_t rank, ran
   if (task->arg_count > WEIR_MAX_ARGS || (task->arg_count > 0 && task->args == NULL))
     return weir__mpi_error(WEIR_ERROR_INVALID_ARGUMENT, "the task has too many arguments, or none where some are said");
   for (uint32_t i = 0; i < task->arg_count; i++) {
-    weir_status status = check_arg(mpi, &task->args[i], i, &out_ranges[i]);
-    if (status != WEIR_OK) return status;
+    weir_status status = check_arg(mpi, &task->args[i], &out_ranges[i]);
+    if (status != WEIR_OK) return in_argument(status, task, i);
   }
-  int64_t found = find_rank(task, out_ranges, mpi->size, rank);
+  if (rank != WEIR_MPI_OWNER && (rank < 0 || (uint32_t)rank >= mpi->size))
+    return weir__mpi_error(WEIR_ERROR_INVALID_ARGUMENT, "task '%.47s' (tag %llu): there is no rank %d",
+                           task->label != NULL ? task->label : "", (unsigned long long)task->tag, rank);
+  int64_t found = find_rank(task, out_ranges, rank);
   if (found < 0)
-    return weir__mpi_error(WEIR_ERROR_INVALID_ARGUMENT, "the task has no buffer whose owner runs it, or names no rank");
+    return weir__mpi_error(WEIR_ERROR_INVALID_ARGUMENT, "task '%.47s' (tag %llu) has no buffer whose owner runs it",
+                           task->label != NULL ? task->label : "", (unsigned long long)task->tag);
   *out_rank = (uint32_t)found;
   return WEIR_OK;
 }

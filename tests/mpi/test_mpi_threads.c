@@ -71,6 +71,75 @@ static void test_differ(void **state) {
   }
 }
 
+// Contents come before calls are compared: rank 1 leaves out a task, and the next message is for another call.
+static void left_out_body(rank_run *run) {
+  weir_buffer *a, *b;
+  weir_mpi_buffer_create(run->mpi, 64, 0, &a);
+  weir_mpi_buffer_create(run->mpi, 64, 1, &b);
+  submit_update(run, a, 64, "first");
+  if (run->rank == 0) submit_update(run, a, 64, "second");
+  submit_update(run, b, 64, "third");
+  weir_mpi_fetch(run->mpi, run->seed == 0 ? a : b, 0, WEIR_WHOLE, run->seed == 0 ? 1 : 0);
+  uint64_t word;
+  weir_buffer *read = (run->seed == 0) == (run->rank == 1) ? (run->seed == 0 ? a : b) : NULL;
+  run->status = read == NULL ? weir_mpi_finish(run->mpi) : weir_read(read, 0, 8, &word);
+  snprintf(run->text, sizeof run->text, "%s", weir_last_error());
+}
+
+// What a failed receive says was which two calls did not fit, and not which was the first one that differs.
+static void test_left_out(void **state) {
+  (void)state;
+  for (uint64_t way = 0; way < 2; way++) {
+    rank_run runs[2];
+    rank_threads_run(runs, 2, way, &(weir_mpi_options){.timeout_ns = UINT64_C(20000000000)}, left_out_body);
+    for (uint32_t r = 0; r < 2; r++) {
+      assert_true(runs[r].status == WEIR_ERROR_INVALID_ARGUMENT || runs[r].status == WEIR_ERROR_UPSTREAM_FAILED);
+      if (strstr(runs[r].text, "ranks submit different programs: call 4 of rank 0 is task 'second'") == NULL)
+        fail_msg("way %d, rank %u: %s", (int)way, r, runs[r].text);
+    }
+  }
+}
+
+static void refused_body(rank_run *run) {
+  weir_buffer *a, *local;
+  weir_mpi_buffer_create(run->mpi, 64, 0, &a);
+  weir_buffer_create(run->context, 64, &local);
+  const struct {
+    weir_arg arg;
+    int32_t rank;
+    weir_status status;
+    const char *text;
+  } cases[] = {
+      {weir_reads(local), WEIR_MPI_OWNER, WEIR_ERROR_INVALID_ARGUMENT,
+       "task 'tail' (tag 7), argument 1: the buffer is"},
+      {weir_reads_range(a, 60, 8), WEIR_MPI_OWNER, WEIR_ERROR_OUT_OF_RANGE,
+       "task 'tail' (tag 7), argument 1: bytes 60 to 68 leave buffer 1, which has 64"},
+      {weir_auto(a), WEIR_MPI_OWNER, WEIR_ERROR_INVALID_ARGUMENT, "task 'tail' (tag 7), argument 1: its mode"},
+      {weir_reads(a), 5, WEIR_ERROR_INVALID_ARGUMENT, "task 'tail' (tag 7): there is no rank 5"},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    const weir_arg args[] = {weir_value("x", 1), cases[i].arg};
+    const weir_task task = {.host = add_one, .args = args, .arg_count = 2, .label = "tail", .tag = 7};
+    run->status = weir_mpi_submit(run->mpi, &task, cases[i].rank, NULL);
+    snprintf(run->text, sizeof run->text, "%s", weir_last_error());
+    run->dead = run->status != cases[i].status || strstr(run->text, cases[i].text) != run->text;
+    if (run->dead) return;
+  }
+  run->status = weir_mpi_finish(run->mpi);
+  weir_buffer_release(local);
+}
+
+// Refusals did not name the task, and said of a rank that there is not that the task has no buffer.
+static void test_refusals_name_the_task(void **state) {
+  (void)state;
+  rank_run runs[2];
+  rank_threads_run(runs, 2, 0, &(weir_mpi_options){0}, refused_body);
+  for (uint32_t r = 0; r < 2; r++) {
+    if (runs[r].dead) fail_msg("rank %u: %s: %s", r, weir_status_name(runs[r].status), runs[r].text);
+    assert_int_equal(runs[r].status, WEIR_OK);
+  }
+}
+
 static void break_down(const weir_work *work) {
   weir_work_fail(work, "it is broken");
 }
@@ -242,9 +311,10 @@ static void test_null(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_reduce), cmocka_unit_test(test_differ),
-                                     cmocka_unit_test(test_lost),   cmocka_unit_test(test_skip),
-                                     cmocka_unit_test(test_cause),  cmocka_unit_test(test_counts_in_a_task),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_reduce),   cmocka_unit_test(test_differ),
+                                     cmocka_unit_test(test_left_out), cmocka_unit_test(test_refusals_name_the_task),
+                                     cmocka_unit_test(test_lost),     cmocka_unit_test(test_skip),
+                                     cmocka_unit_test(test_cause),    cmocka_unit_test(test_counts_in_a_task),
                                      cmocka_unit_test(test_null)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
