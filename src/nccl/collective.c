@@ -72,6 +72,7 @@ void weir__nccl_part_done(void *user, weir_status status) {
     snprintf(text, sizeof text, "its part on %s failed: %s", part->collective->nccl->members[part->member].device->name,
              weir_status_text(status));
     weir__nccl_fail(part->collective, status, text);
+    weir__nccl_forget_part(part);
   }
   leave(part->collective);
 }

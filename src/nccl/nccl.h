@@ -61,7 +61,7 @@ typedef struct weir__nccl_order {
   weir_context *context;
   uint32_t references;  // guarded by a lock of all orders
   pthread_mutex_t lock; // held while a collective is submitted
-  // By index of the device; guarded by the lock, as `numbered`.
+  // By index of the device; guarded by the lock, as `numbered`; `last` by the lock of the context, too.
   weir_buffer *tokens[WEIR__MAX_DEVICES]; // NULL: not made yet
   weir__nccl_last last[WEIR__MAX_DEVICES];
   uint64_t numbered; // collectives of all communicators

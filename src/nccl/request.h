@@ -23,6 +23,9 @@ weir_status weir__nccl_check(weir_nccl *nccl, weir__nccl_request *asked, weir__c
 weir_status weir__nccl_submit_tasks(weir__collective *collective, const weir__nccl_request *asked,
                                     weir_event **out_events);
 
+// A part failed: nothing follows it any more. The context's lock is held.
+void weir__nccl_forget_part(const weir__nccl_part *part);
+
 // Called as these tasks end, with the context's lock held; `user` is the part.
 void weir__nccl_ready_done(void *user, weir_status status);
 void weir__nccl_part_done(void *user, weir_status status);

@@ -74,17 +74,19 @@ static bool follows_collective(const weir_nccl *nccl, const weir__nccl_request *
   return true;
 }
 
-// The same over processes, where that collective must be one of this communicator that may still take place, so that
-// all can tell whether it does.
-static uint64_t followed_by_processes(weir_nccl *nccl, const weir__nccl_request *asked) {
+// The same over processes, where that collective must be one of this communicator, so that all can tell whether it takes
+// place: it is over, or still in flight, and is then the one that this one follows. What failed is no last part.
+static bool follows_in_process(weir_nccl *nccl, const weir__nccl_request *asked, uint64_t *out_follows) {
   const weir__nccl_last *last = &nccl->order->last[nccl->members[0].device->index];
-  if (last->nccl != nccl || !follows_collective(nccl, asked)) return 0;
+  *out_follows = 0;
+  if (last->nccl != nccl || !follows_collective(nccl, asked)) return false;
   pthread_mutex_lock(&nccl->lock);
   const weir__collective *at = nccl->in_flight;
   while (at != NULL && at->number != last->collective) at = at->next;
-  bool may = at != NULL && !atomic_load_explicit(&at->failed, memory_order_relaxed);
+  bool failed = at != NULL && atomic_load_explicit(&at->failed, memory_order_relaxed);
   pthread_mutex_unlock(&nccl->lock);
-  return may ? last->collective : 0;
+  if (at != NULL && !failed) *out_follows = last->collective;
+  return !failed;
 }
 
 static void note_part(weir_nccl *nccl, const weir__nccl_request *asked, uint32_t member, weir__id task) {
@@ -99,6 +101,12 @@ static void note_part(weir_nccl *nccl, const weir__nccl_request *asked, uint32_t
                                                                        .lo = asked->offset,
                                                                        .hi = asked->offset + asked->bytes,
                                                                        .task = task};
+}
+
+void weir__nccl_forget_part(const weir__nccl_part *part) {
+  const weir_nccl *nccl = part->collective->nccl;
+  weir__nccl_last *last = &nccl->order->last[nccl->members[part->member].device->index];
+  if (last->task == part->task) last->buffer = NULL;
 }
 
 static weir_status submit_ready(weir__collective *collective, const weir__nccl_request *asked, uint32_t member) {
@@ -185,9 +193,8 @@ weir_status weir__nccl_submit_tasks(weir__collective *collective, const weir__nc
   weir_status status = close_window(collective, asked);
   if (status != WEIR_OK) weir__nccl_fail(collective, status, weir_last_error());
   if (status != WEIR_OK) return status;
-  bool over = nccl->over.ready != NULL;
-  collective->follows = over ? followed_by_processes(nccl, asked) : 0;
-  bool follows = over ? collective->follows != 0 : follows_collective(nccl, asked);
+  bool follows = nccl->over.ready != NULL ? follows_in_process(nccl, asked, &collective->follows)
+                                          : follows_collective(nccl, asked);
   nccl->order->numbered++;
   while (ready < nccl->count && status == WEIR_OK) {
     if (!follows) status = submit_ready(collective, asked, ready);
