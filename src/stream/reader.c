@@ -90,6 +90,12 @@ static bool read_object(weir__stream_reader *reader, const json_t *object) {
          add_event(reader, WEIR__STREAM_TASK, reader->stream->task_count - 1, 1);
 }
 
+// A file of another kind, as its first line shows: what weir_trace_save writes if the name ends in .json.
+static bool is_timeline(const weir__stream_reader *reader, const char *text, size_t bytes) {
+  static const char start[] = "{\"displayTimeUnit\"";
+  return reader->line == 1 && bytes >= sizeof start - 1 && memcmp(text, start, sizeof start - 1) == 0;
+}
+
 static bool read_line(weir__stream_reader *reader, const char *text, size_t bytes) {
   if (reader->line == UINT32_MAX) return weir__stream_fail(reader, "more than 2^32 lines");
   reader->line++;
@@ -100,6 +106,8 @@ static bool read_line(weir__stream_reader *reader, const char *text, size_t byte
   while (blank < bytes && strchr(" \t\r", text[blank]) && text[blank]) blank++;
   if (blank == bytes) return true;
 
+  if (is_timeline(reader, text, bytes))
+    return weir__stream_fail(reader, "this is a timeline, and no recorded stream, whose name ends in .jsonl");
   json_error_t error;
   json_t *object = json_loadb(text, bytes, JSON_REJECT_DUPLICATES, &error);
   if (!object && !error.text[0]) return weir__stream_no_memory(reader); // the only failure without a text

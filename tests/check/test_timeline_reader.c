@@ -44,6 +44,7 @@ static const bad_timeline bad[] = {
      "f:1: not an object"},
     {"{", "f:1: a name in quotes is missing"},
     {"{}", "f:1: weir is missing: this is no timeline of Weir"},
+    {"{\"weir_stream\":1,\"tasks\":0}\n{\"buffer\":1}\n", "f:1: this is a recorded stream, and no timeline"},
     {"{\"traceEvents\":[]}", "f:1: weir is missing"},
     {"{\"weir\":{\"version\":1,\"dropped\":0}}", "f:1: traceEvents is missing"},
     {"{\"weir\":{\"version\":2,\"dropped\":0}}", "f:1: timeline version 2 is not known, only 1"},

@@ -36,6 +36,8 @@ static const bad_stream bad[] = {
      "ELF\x01\x02",
      "f:1: column "},
     {"hello", "f:1: column "},
+    {"{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n]}", "f:1: this is a timeline, and no recorded stream"},
+    {"\n{\"displayTimeUnit\"", "f:2: column "},
     {"[1]\n", "f:1: not an object"},
     {"{}\n", "f:1: has none of weir_stream, buffer, free and op"},
     {HEAD(0) "{\"more\":1}\n", "f:2: has none of weir_stream, buffer, free and op"},

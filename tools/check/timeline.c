@@ -128,9 +128,16 @@ static bool take_member(weir__timeline_reader *reader, bool *has_head) {
   return good;
 }
 
+static bool is_stream(const weir__timeline_reader *reader) {
+  static const char start[] = "{\"weir_stream\"";
+  return reader->bytes >= sizeof start - 1 && memcmp(reader->data, start, sizeof start - 1) == 0;
+}
+
 static bool read_all(weir__timeline_reader *reader) {
   bool has_head = false;
   reader->line = 1;
+  if (is_stream(reader))
+    return weir__timeline_fail(reader, "this is a recorded stream, and no timeline, whose name ends in .json");
   if (peek(reader) != '{') return weir__timeline_fail(reader, reader->bytes ? "not an object" : "the file is empty");
   skip(reader, 1);
   while (peek(reader) != '}') {
