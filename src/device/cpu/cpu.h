@@ -65,7 +65,7 @@ typedef struct weir__worker {
   weir__random random;  // for stealing, and for disturbing the order in tests
   _Atomic bool watches; // it is cpu->watcher; set with the context's lock held
   // Sleeping; guarded by the context's lock but for the word itself.
-  alignas(64) _Atomic uint32_t word; // 0 awake, 1 asleep
+  alignas(64) _Atomic uint32_t word; // 0 awake, 1 asleep, 2 asleep, and the watcher since then
   struct weir__worker *next_sleeper;
   uint32_t core; // where it ran last, modulo 64
   bool lent;     // a guest has its place and number, so it is not woken

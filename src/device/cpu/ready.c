@@ -73,12 +73,13 @@ void weir__cpu_wake(weir__cpu *cpu, uint32_t count) {
   while (count-- > 0 && cpu->sleepers != NULL && may_wake(cpu)) wake_sleeper(cpu, next_sleeper(cpu));
 }
 
+// The watcher only sleeps for less long from now on. Awake it would count as at hand, and take the work over from the one that has it.
 void weir__cpu_appoint_watcher(weir__cpu *cpu) {
   if (cpu->watcher != NULL || cpu->sleepers == NULL || !may_wake(cpu)) return;
-  weir__worker **link = next_sleeper(cpu);
-  cpu->watcher = *link;
+  cpu->watcher = *next_sleeper(cpu);
   atomic_store_explicit(&cpu->watcher->watches, true, memory_order_relaxed);
-  wake_sleeper(cpu, link);
+  atomic_store_explicit(&cpu->watcher->word, 2, memory_order_release);
+  weir__host_wake(cpu->base.host, &cpu->watcher->word);
 }
 
 void weir__cpu_wake_for(weir__cpu *cpu, uint64_t waiting_ticks, bool tiny) {

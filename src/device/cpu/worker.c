@@ -269,9 +269,15 @@ static sleep_result sleep_for_work(weir__worker *worker, uint64_t longest_ns) {
   weir__host_unlock(host);
   if (found) return stop ? STOPPED : WOKEN;
   for (;;) {
+    uint32_t appointed = 2;
+    if (atomic_compare_exchange_strong_explicit(&worker->word, &appointed, 1, memory_order_acquire,
+                                                memory_order_relaxed))
+      watches = true;
     bool oversleeps = watches && SLEEP_NS <= longest_ns;
     weir__sleep_on(&worker->word, 1, oversleeps ? SLEEP_NS : longest_ns);
-    if (atomic_load_explicit(&worker->word, memory_order_acquire) == 0) return WOKEN;
+    uint32_t word = atomic_load_explicit(&worker->word, memory_order_acquire);
+    if (word == 0) return WOKEN;
+    if (word == 2) continue;
     weir__host_lock(host);
     bool gets_up = !worker->lent;
     if (gets_up) get_up(worker);
