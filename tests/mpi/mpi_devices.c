@@ -52,7 +52,7 @@ static const char opencl_source[] =
     "  x = (x ^ (x >> 27)) * 0x94d049bb133111ebul;\n"
     "  return x ^ (x >> 31);\n"
     "}\n"
-    "void perform(work_of d, __global uchar **args) {\n"
+    "void perform(work_of d, global uchar **args) {\n"
     "  ulong hash = d.seed;\n"
     "  for (uint i = 0; i < d.count; i++)\n"
     "    for (uint k = 0; d.accesses[i].mode != WRITE && k < d.accesses[i].bytes; k++) hash = mix(hash + args[i][k] + "
@@ -61,20 +61,76 @@ static const char opencl_source[] =
     "    for (uint k = 0; d.accesses[i].mode != READ && k < d.accesses[i].bytes; k++) args[i][k] = (uchar)mix(hash + i "
     "+ k);\n"
     "}\n"
-    "kernel void perform1(work_of d, __global uchar *a) { __global uchar *args[] = {a}; perform(d, args); }\n"
-    "kernel void perform2(work_of d, __global uchar *a, __global uchar *b) { __global uchar *args[] = {a, b}; "
+    "kernel void perform1(work_of d, global uchar *a) { global uchar *args[] = {a}; perform(d, args); }\n"
+    "kernel void perform2(work_of d, global uchar *a, global uchar *b) { global uchar *args[] = {a, b}; "
     "perform(d, "
     "args); }\n"
-    "kernel void perform3(work_of d, __global uchar *a, __global uchar *b, __global uchar *c) {\n"
-    "  __global uchar *args[] = {a, b, c};\n"
+    "kernel void perform3(work_of d, global uchar *a, global uchar *b, global uchar *c) {\n"
+    "  global uchar *args[] = {a, b, c};\n"
     "  perform(d, args);\n"
     "}\n";
 
-// In front of the same source it is CUDA C++.
-static const char cuda_words[] =
+// The same in CUDA C++, with a kernel for each number of buffers and all their modes, perform1_0 to perform3_26.
+static const char cuda_functions[] =
     "typedef unsigned char uchar;\ntypedef unsigned int uint;\ntypedef unsigned long ulong;\n"
-    "#define __global\n#define kernel extern \"C\" __global__\n";
-static char cuda_source[sizeof cuda_words + sizeof opencl_source];
+    "typedef struct { int mode; uint buffer, offset, bytes; } use;\n"
+    "typedef struct { ulong seed; uint count, fails; use accesses[3]; } work_of;\n"
+    "__device__ __forceinline__ ulong mix(ulong x) {\n"
+    "  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ul;\n"
+    "  x = (x ^ (x >> 27)) * 0x94d049bb133111ebul;\n"
+    "  return x ^ (x >> 31);\n"
+    "}\n"
+    "__device__ __forceinline__ ulong digest(ulong hash, const uchar *bytes, uint count) {\n"
+    "  for (uint k = 0; k < count; k++) hash = mix(hash + bytes[k] + 1);\n"
+    "  return hash;\n"
+    "}\n"
+    "__device__ __forceinline__ void produce(ulong hash, uchar *bytes, uint count) {\n"
+    "  for (uint k = 0; k < count; k++) bytes[k] = (uchar)mix(hash + k);\n"
+    "}\n";
+
+enum { MODE_COUNT = 3 };
+_Static_assert(WEIR_READ == 1 && WEIR_WRITE == 2 && WEIR_READ_WRITE == 3, "digits of a kernel's number");
+
+static uint32_t combinations(uint32_t args) {
+  return args == 1 ? 3 : args == 2 ? 9 : MPI_MODES;
+}
+
+static weir_mode mode_of(uint32_t number, uint32_t arg) {
+  return (weir_mode)(1 + number / (arg == 0 ? 1 : arg == 1 ? 3 : 9) % MODE_COUNT);
+}
+
+static void write_kernel(FILE *out, uint32_t args, uint32_t number) {
+  fprintf(out, "extern \"C\" __global__ void perform%u_%u(work_of d", args, number);
+  for (uint32_t i = 0; i < args; i++) fprintf(out, ", uchar *a%u", i);
+  fprintf(out, ") {\n  ulong hash = d.seed;\n");
+  for (uint32_t i = 0; i < args; i++) {
+    if (mode_of(number, i) != WEIR_WRITE) fprintf(out, "  hash = digest(hash, a%u, d.accesses[%u].bytes);\n", i, i);
+  }
+  for (uint32_t i = 0; i < args; i++) {
+    if (mode_of(number, i) != WEIR_READ) fprintf(out, "  produce(hash + %u, a%u, d.accesses[%u].bytes);\n", i, i, i);
+  }
+  fprintf(out, "}\n");
+}
+
+static char *cuda_source; // for the process
+
+static void write_source(void) {
+  size_t bytes;
+  FILE *out = open_memstream(&cuda_source, &bytes);
+  if (out == NULL) abort();
+  fputs(cuda_functions, out);
+  for (uint32_t args = 1; args <= MPI_ARGS; args++) {
+    for (uint32_t number = 0; number < combinations(args); number++) write_kernel(out, args, number);
+  }
+  if (fclose(out) != 0) abort();
+}
+
+weir_kernel *mpi_devices_kernel(const mpi_devices *devices, const mpi_work *work) {
+  uint32_t number = 0;
+  for (uint32_t i = work->count; i > 0 && devices->by_modes; i--)
+    number = number * MODE_COUNT + (uint32_t)work->accesses[i - 1].mode - 1;
+  return devices->kernels[work->count - 1][number];
+}
 
 // Of the stub driver; NULL where it is not there.
 typedef struct stub_driver {
@@ -105,7 +161,7 @@ static void perform_on_stub(const stub_launch *launch) {
 
 // Before any rank is a thread of its own.
 __attribute__((constructor)) static void find_stub(void) {
-  snprintf(cuda_source, sizeof cuda_source, "%s%s", cuda_words, opencl_source);
+  write_source();
   const char *path = getenv("WEIR_CUDA_DRIVER");
   void *library = path == NULL ? NULL : dlopen(path, RTLD_NOW);
   if (library == NULL) return;
@@ -134,22 +190,22 @@ static bool has_kind(const mpi_devices *devices, const char *kind) {
   return i < devices->count;
 }
 
-static weir_status make_kernel(weir_context *context, const mpi_devices *devices, uint32_t args,
+static weir_status make_kernel(weir_context *context, const mpi_devices *devices, uint32_t args, uint32_t number,
                                weir_kernel **out_kernel) {
-  char options[64], cuda_options[96], entry[16];
+  char options[64], entry[16], on_card_entry[32];
   snprintf(options, sizeof options, "-DREAD=%d -DWRITE=%d", WEIR_READ, WEIR_WRITE);
-  snprintf(cuda_options, sizeof cuda_options, "-default-device %s", options);
   snprintf(entry, sizeof entry, "perform%u", args);
+  snprintf(on_card_entry, sizeof on_card_entry, "%s_%u", entry, number);
   const weir_opencl_code opencl = {.source = opencl_source, .options = options};
   const weir_opencl_launch in_opencl = {.entry = entry, .groups = {1, 1, 1}};
   const weir_cuda_code on_stub = {.image = "STUB\nperform1 1 64 8\nperform2 1 64 8 8\nperform3 1 64 8 8 8\n"};
-  const weir_cuda_code on_card = {.source = cuda_source, .options = cuda_options};
-  const weir_cuda_launch in_cuda = {.function = entry, .block = {1, 1, 1}};
+  const weir_cuda_code on_card = {.source = cuda_source};
+  const weir_cuda_launch in_cuda = {.function = devices->by_modes ? on_card_entry : entry, .block = {1, 1, 1}};
   weir_status status = weir_kernel_create(context, entry, out_kernel);
   if (status == WEIR_OK && has_kind(devices, "opencl"))
     status = weir_kernel_set_opencl(*out_kernel, &opencl, &in_opencl);
   if (status == WEIR_OK && has_kind(devices, "cuda"))
-    status = weir_kernel_set_cuda(*out_kernel, stub.memory != NULL ? &on_stub : &on_card, &in_cuda, 1);
+    status = weir_kernel_set_cuda(*out_kernel, devices->by_modes ? &on_card : &on_stub, &in_cuda, 1);
   return status;
 }
 
@@ -161,15 +217,19 @@ weir_status mpi_devices_open(weir_context *context, mpi_devices *out_devices) {
     bool is_cpu = strcmp(weir_device_information(device)->kind, "cpu") == 0;
     if (!is_cpu && out_devices->count < MPI_DEVICES) out_devices->devices[out_devices->count++] = device;
   }
-  for (uint32_t i = 0; i < MPI_ARGS && out_devices->count > 0 && status == WEIR_OK; i++)
-    status = make_kernel(context, out_devices, i + 1, &out_devices->kernels[i]);
+  out_devices->by_modes = has_kind(out_devices, "cuda") && stub.memory == NULL;
+  for (uint32_t args = 1; args <= MPI_ARGS && out_devices->count > 0; args++) {
+    uint32_t count = out_devices->by_modes ? combinations(args) : 1;
+    for (uint32_t number = 0; number < count && status == WEIR_OK; number++)
+      status = make_kernel(context, out_devices, args, number, &out_devices->kernels[args - 1][number]);
+  }
   return status;
 }
 
 weir_status mpi_devices_close(mpi_devices *devices) {
   weir_status status = WEIR_OK;
-  for (uint32_t i = 0; i < MPI_ARGS; i++) {
-    weir_status released = weir_kernel_release(devices->kernels[i]);
+  for (uint32_t i = 0; i < MPI_ARGS * MPI_MODES; i++) {
+    weir_status released = weir_kernel_release(devices->kernels[i / MPI_MODES][i % MPI_MODES]);
     if (status == WEIR_OK) status = released;
   }
   return status;

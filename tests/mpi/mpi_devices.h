@@ -9,7 +9,7 @@
 
 #include "weir/weir.h"
 
-enum { MPI_ARGS = 3, MPI_DEVICES = 4 };
+enum { MPI_ARGS = 3, MPI_DEVICES = 4, MPI_MODES = 27 }; // 27: of three buffers
 
 typedef struct mpi_use {
   weir_mode mode;
@@ -29,12 +29,16 @@ void mpi_work_perform(const mpi_work *work, uint8_t *const *args);
 // The same, as the function of a host task. Fails if the work says so.
 void mpi_work_function(const weir_work *work);
 
-// The devices of a context beside its CPU, and kernels for them by the number of buffers.
+// The devices of a context beside its CPU, and kernels for them: by the number of buffers, and for cards by the modes, too,
+// since Weir reads in a kernel's code what it writes.
 typedef struct mpi_devices {
   weir_device *devices[MPI_DEVICES];
   uint32_t count;
-  weir_kernel *kernels[MPI_ARGS];
+  bool by_modes;
+  weir_kernel *kernels[MPI_ARGS][MPI_MODES];
 } mpi_devices;
+
+weir_kernel *mpi_devices_kernel(const mpi_devices *devices, const mpi_work *work);
 
 // Finds the devices, and makes the kernels if there are any. The status is of the first call that failed.
 weir_status mpi_devices_open(weir_context *context, mpi_devices *out_devices);

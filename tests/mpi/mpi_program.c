@@ -120,7 +120,7 @@ static void choose_code(program *p, const mpi_work *chosen, uint32_t rank, uint3
     task->host = mpi_work_function;
     return;
   }
-  task->kernel = p->devices.kernels[chosen->count - 1];
+  task->kernel = mpi_devices_kernel(&p->devices, chosen);
   task->device = p->devices.devices[device];
 }
 

@@ -56,7 +56,7 @@ static weir_status submit_step(rank_run *run, const mpi_devices *devices, weir_b
   if (step->on_host)
     task.host = mpi_work_function;
   else
-    task.kernel = devices->kernels[0];
+    task.kernel = devices->kernels[0][0];
   return weir_mpi_submit(run->mpi, &task, (int32_t)step->rank, NULL);
 }
 
@@ -180,7 +180,7 @@ static void versions_body(rank_run *run) {
     note(run, weir_mpi_buffer_create(run->mpi, BYTES, 1, &copies[i]), "buffer");
     note(run, submit_work(run, &devices, buffer, write_all(i), 0), "write");
     const weir_arg args[] = {weir_value(&work, sizeof work), weir_reads(buffer), weir_writes(copies[i])};
-    const weir_task task = {.kernel = devices.kernels[1], .args = args, .arg_count = 3, .label = "copy"};
+    const weir_task task = {.kernel = devices.kernels[1][0], .args = args, .arg_count = 3, .label = "copy"};
     note(run, weir_mpi_submit(run->mpi, &task, 1, NULL), "copy");
   }
   note(run, weir_mpi_finish(run->mpi), "finish");
@@ -221,7 +221,7 @@ static void fill_others(const rank_run *run, const mpi_devices *devices, weir_bu
     const mpi_work work = write_all(1000 + i);
     if (weir_buffer_create(run->context, BYTES, &others[i]) != WEIR_OK) abort();
     const weir_arg args[] = {weir_value(&work, sizeof work), weir_writes(others[i])};
-    weir_submit(run->context, &(weir_task){.kernel = devices->kernels[0], .args = args, .arg_count = 2}, NULL);
+    weir_submit(run->context, &(weir_task){.kernel = devices->kernels[0][0], .args = args, .arg_count = 2}, NULL);
   }
 }
 
