@@ -156,7 +156,8 @@ class Command(unittest.TestCase):
         code, out, _ = self.run_program("--help")
         self.assertEqual(code, 0)
         self.assertIn("Usage: weir-check ", out)
-        for arguments, text in (((), 'missing "TIMELINE.json"'), (("a",), 'missing "STREAM"'),
+        alone = '--ranks proves the timeline of a program that replayed no stream; missing "STREAM"'
+        for arguments, text in (((), 'missing "TIMELINE.json"'), (("a",), alone),
                                 (("a", "b", "c"), 'one argument too many: "c"'),
                                 (("--lines",), 'missing "TIMELINE.json"'),
                                 (("--wrong",), 'unknown option, or its value is missing: "--wrong"'),

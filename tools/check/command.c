@@ -104,7 +104,10 @@ int weir__check_main(int argc, char **argv) {
     if (option == '?') return wrong_usage(program, "unknown option, or its value is missing:", argv[optind - 1]);
   }
   if (argc - optind > 2) return wrong_usage(program, "one argument too many:", argv[optind + 2]);
-  if (argc - optind < 2 && !((lines || ranks) && argc - optind == 1))
-    return wrong_usage(program, "missing", argc - optind == 1 ? "STREAM" : "TIMELINE.json");
+  bool alone = argc - optind == 1;
+  if (argc - optind < 2 && !((lines || ranks) && alone))
+    return wrong_usage(program,
+                       alone ? "--ranks proves the timeline of a program that replayed no stream; missing" : "missing",
+                       alone ? "STREAM" : "TIMELINE.json");
   return check(argv[optind], argc - optind == 2 ? argv[optind + 1] : NULL, ranks, &options);
 }
