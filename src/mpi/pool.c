@@ -105,7 +105,8 @@ static void keep_large(weir__mpi_pool *pool, weir__mpi_free *given) {
 
 // What was not used for longest, and is too much. NULL: nothing is.
 static weir__mpi_free *drop_large(weir__mpi_pool *pool) {
-  if (pool->large_bytes <= WEIR__MPI_POOL_KEPT && pool->large_count <= WEIR__MPI_POOL_MOST_LARGE) return NULL;
+  size_t most = pool->device != NULL ? WEIR__MPI_POOL_PINNED : WEIR__MPI_POOL_KEPT;
+  if (pool->large_bytes <= most && pool->large_count <= WEIR__MPI_POOL_MOST_LARGE) return NULL;
   weir__mpi_free **link = &pool->large;
   while ((*link)->next != NULL) link = &(*link)->next;
   return unlink_large(pool, link);

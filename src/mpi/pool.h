@@ -17,7 +17,8 @@ enum {
   WEIR__MPI_POOL_BYTES = 2048,     // small memory has at most so many bytes
   WEIR__MPI_POOL_LARGE = 1 << 17,  // and large memory at least so many
   WEIR__MPI_POOL_MOST_LARGE = 64,  // so much of it is kept
-  WEIR__MPI_POOL_KEPT = 256 << 20, // and so many bytes
+  WEIR__MPI_POOL_KEPT = 256 << 20, // and so many bytes,
+  WEIR__MPI_POOL_PINNED = 1 << 30, // or, if it is pinned, so many: pinning takes longer than a message
   WEIR__MPI_POOL_ALIGNMENT = 64,
 };
 
