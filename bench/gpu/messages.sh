@@ -6,8 +6,8 @@
 # Usage: bench/gpu/messages.sh [--binaries DIR] [--mpirun "COMMAND..."] [OPTION...]
 #   --binaries DIR  the folder of the program weir-gpu-messages, or a build folder (default build)
 #   --mpirun "..."  starts two ranks (default "mpirun -n 2")
-#   OPTION          of the program: --plain, --host (not directly), --rounds N, --smallest BYTES, --largest BYTES,
-#                   --devices cuda:0,cuda:1, --json FILE
+#   OPTION          of the program: --plain, --host or --direct (one way alone), --rounds N, --smallest BYTES, --largest BYTES,
+#                   --devices cuda:0,cuda:1, --json FILE, --trace PREFIX (timelines)
 # MPI is asked whether it takes memory of cards. Where it does not know, WEIR_MPI_DIRECT=always says so.
 # Exit codes: 0 all was right, 1 something was wrong, 2 bad usage, 3 a program or card is missing.
 set -u

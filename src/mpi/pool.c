@@ -15,10 +15,27 @@ typedef struct prefix {
   unsigned char unused[WEIR__MPI_POOL_ALIGNMENT - sizeof(weir_device *)];
 } prefix;
 
-static void *allocate(const weir__mpi_pool *pool, size_t bytes) {
+// False: there is enough pinned memory already.
+static bool claim_pinned(weir__mpi_pool *pool, size_t bytes) {
+  pthread_mutex_lock(&pool->lock);
+  bool claimed = pool->device != NULL && bytes <= WEIR__MPI_POOL_PINNED - pool->pinned_bytes;
+  if (claimed) pool->pinned_bytes += bytes;
+  pthread_mutex_unlock(&pool->lock);
+  return claimed;
+}
+
+static void unclaim_pinned(weir__mpi_pool *pool, size_t bytes) {
+  pthread_mutex_lock(&pool->lock);
+  pool->pinned_bytes -= bytes;
+  pthread_mutex_unlock(&pool->lock);
+}
+
+static void *allocate(weir__mpi_pool *pool, size_t bytes) {
   if (bytes < WEIR__MPI_POOL_LARGE) return aligned_alloc(WEIR__MPI_POOL_ALIGNMENT, bytes);
   void *memory = NULL;
-  bool pinned = pool->device != NULL && weir_host_allocate(pool->device, sizeof(prefix) + bytes, &memory) == WEIR_OK;
+  bool claimed = claim_pinned(pool, bytes);
+  bool pinned = claimed && weir_host_allocate(pool->device, sizeof(prefix) + bytes, &memory) == WEIR_OK;
+  if (claimed && !pinned) unclaim_pinned(pool, bytes);
   if (!pinned) memory = aligned_alloc(WEIR__MPI_POOL_ALIGNMENT, sizeof(prefix) + bytes);
   if (memory == NULL) return NULL;
   prefix *before = memory;
@@ -34,26 +51,28 @@ bool weir__mpi_pool_is_pinned(const void *memory, size_t bytes) {
   return bytes >= WEIR__MPI_POOL_LARGE && prefix_of(memory)->device != NULL;
 }
 
-static void free_memory(void *memory, size_t bytes) {
-  if (bytes < WEIR__MPI_POOL_LARGE)
+static void free_memory(weir__mpi_pool *pool, void *memory, size_t bytes) {
+  if (bytes < WEIR__MPI_POOL_LARGE) {
     free(memory);
-  else if (prefix_of(memory)->device != NULL)
+  } else if (prefix_of(memory)->device != NULL) {
     weir_host_free(prefix_of(memory)->device, prefix_of(memory));
-  else
+    unclaim_pinned(pool, bytes);
+  } else {
     free(prefix_of(memory));
+  }
 }
 
-static void free_all(weir__mpi_free *first) {
+static void free_all(weir__mpi_pool *pool, weir__mpi_free *first) {
   while (first != NULL) {
     weir__mpi_free *next = first->next;
-    free_memory(first, first->bytes);
+    free_memory(pool, first, first->bytes);
     first = next;
   }
 }
 
 void weir__mpi_pool_deinitialize(weir__mpi_pool *pool) {
-  free_all(pool->first);
-  free_all(pool->large);
+  free_all(pool, pool->first);
+  free_all(pool, pool->large);
   pthread_mutex_destroy(&pool->lock);
 }
 
@@ -105,7 +124,7 @@ static void keep_large(weir__mpi_pool *pool, weir__mpi_free *given) {
 
 // What was not used for longest, and is too much. NULL: nothing is.
 static weir__mpi_free *drop_large(weir__mpi_pool *pool) {
-  size_t most = pool->device != NULL ? WEIR__MPI_POOL_PINNED : WEIR__MPI_POOL_KEPT;
+  size_t most = pool->device != NULL ? WEIR__MPI_POOL_PINNED + WEIR__MPI_POOL_KEPT : WEIR__MPI_POOL_KEPT;
   if (pool->large_bytes <= most && pool->large_count <= WEIR__MPI_POOL_MOST_LARGE) return NULL;
   weir__mpi_free **link = &pool->large;
   while ((*link)->next != NULL) link = &(*link)->next;
@@ -142,5 +161,5 @@ void weir__mpi_pool_give(weir__mpi_pool *pool, void *memory, size_t bytes) {
   }
   if (small && !keep_small(pool, given)) dropped = given;
   pthread_mutex_unlock(&pool->lock);
-  free_all(dropped);
+  free_all(pool, dropped);
 }

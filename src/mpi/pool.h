@@ -18,7 +18,7 @@ enum {
   WEIR__MPI_POOL_LARGE = 1 << 17,  // and large memory at least so many
   WEIR__MPI_POOL_MOST_LARGE = 64,  // so much of it is kept
   WEIR__MPI_POOL_KEPT = 256 << 20, // and so many bytes,
-  WEIR__MPI_POOL_PINNED = 1 << 30, // or, if it is pinned, so many: pinning takes longer than a message
+  WEIR__MPI_POOL_PINNED = 1 << 30, // there is so much pinned memory at most, for pinning takes longer than a message
   WEIR__MPI_POOL_ALIGNMENT = 64,
 };
 
@@ -34,6 +34,7 @@ typedef struct weir__mpi_pool {
   weir__mpi_free *large; // what was given back last is first
   uint32_t large_count;
   size_t large_bytes;
+  size_t pinned_bytes; // of large memory, kept or not
   weir_device *device; // large memory is of weir_host_allocate for it, as far as there is any; NULL: it is not
 } weir__mpi_pool;
 

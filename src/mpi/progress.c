@@ -12,6 +12,8 @@
 enum {
   SHORTEST_SLEEP_NS = 20000, // between two looks, while nobody else looks,
   OTHERS_SLEEP_NS = 200000,  // and where others do
+  CARD_LOOK_NS = 2000000,    // so long after the last message this thread looks on in a context with a card,
+  CARD_LIGHT_NS = 50000000,  // and so long it sleeps the shortest time
   OTHERS_NS = 100000,        // who has not driven for so long does not drive any more
   ENOUGH_CORES = 4,
 };
@@ -59,15 +61,27 @@ static bool has_cores(void) {
   return sched_getaffinity(0, sizeof cores, &cores) == 0 && CPU_COUNT(&cores) >= ENOUGH_CORES;
 }
 
-// Cards wait for a collective, so that the nap of one thread is one of all ranks: with collectives it looks on for a while
-// before it sleeps, where there are cores for that, and sleeps no longer than it must while some are awaited.
+// In a context with a card workers sleep while the card computes, and what it waits for is found by this thread alone.
+// Messages are on their way, and something has happened in this time.
+static bool awaits_for_card(const weir_mpi *mpi, uint64_t ns) {
+  return mpi->direct.card != NULL && atomic_load_explicit(&mpi->has_pending, memory_order_relaxed) &&
+         weir__mpi_now() < atomic_load_explicit(&mpi->busy_ns, memory_order_relaxed) + ns;
+}
+
+// It sleeps no longer than it must.
+static bool sleeps_lightly(weir_mpi *mpi) {
+  return weir__mpi_awaits_collectives(mpi) || awaits_for_card(mpi, CARD_LIGHT_NS);
+}
+
+// Cards wait for a collective or a message, so that the nap of one thread is one of all ranks: then it looks on for a while
+// before it sleeps, where there are cores for that.
 static void rest(weir_mpi *mpi, bool looks_on) {
   uint64_t again_ns = weir__mpi_drive_again(mpi);
   bool collects = atomic_load_explicit(&mpi->communicator_count, memory_order_relaxed) > 0;
-  if (again_ns == 0 && collects && looks_on)
+  if (looks_on && ((again_ns == 0 && collects) || awaits_for_card(mpi, CARD_LOOK_NS)))
     sched_yield();
   else
-    sleep_for(mpi, again_ns < SHORTEST_SLEEP_NS || weir__mpi_awaits_collectives(mpi) ? SHORTEST_SLEEP_NS : again_ns);
+    sleep_for(mpi, again_ns < SHORTEST_SLEEP_NS || sleeps_lightly(mpi) ? SHORTEST_SLEEP_NS : again_ns);
 }
 
 void *weir__mpi_progress(void *argument) {
@@ -78,7 +92,7 @@ void *weir__mpi_progress(void *argument) {
   bool looks_on = has_cores();
   for (;;) {
     if (others_drive(mpi, &seen)) { // a worker that found nothing to look for just before a collective does not go on
-      sleep_for(mpi, weir__mpi_awaits_collectives(mpi) ? SHORTEST_SLEEP_NS : OTHERS_SLEEP_NS);
+      sleep_for(mpi, sleeps_lightly(mpi) ? SHORTEST_SLEEP_NS : OTHERS_SLEEP_NS);
       continue;
     }
     bool any = weir__mpi_drive(mpi);

@@ -15,8 +15,8 @@
 typedef struct arguments {
   uint64_t smallest, largest;
   uint32_t rounds;
-  const char *devices[2], *json;
-  bool plain, host_only;
+  const char *devices[2], *json, *trace;
+  bool plain, host_only, direct_only;
 } arguments;
 
 double now_us(void) {
@@ -32,7 +32,8 @@ void must(bool good, const char *what) {
 }
 
 static weir_status touch(const weir_enqueue *call) {
-  const bench_world *world = call->data;
+  bench_world *world = call->data;
+  world->native_context = call->native_context;
   bool reads = call->args[0].mode == WEIR_READ;
   unsigned value = *(const unsigned *)call->args[1].value;
   int result = reads ? 0 : world->driver.set_async(call->args[0].pointer, value, TOUCHED, call->queue);
@@ -72,7 +73,9 @@ static void open_world(bench_world *world, const arguments *given) {
   char devices[64];
   void *pinned;
   snprintf(devices, sizeof devices, "cpu:2,%s", given->devices[world->rank]);
-  if (weir_context_create(&(weir_context_options){.devices = devices}, &world->context) != WEIR_OK) {
+  if (weir_context_create(
+          &(weir_context_options){.devices = devices, .flags = given->trace != NULL ? WEIR_CONTEXT_TRACE : 0},
+          &world->context) != WEIR_OK) {
     fprintf(stderr, "weir-gpu-messages: rank %d: %s\n", world->rank, weir_last_error());
     MPI_Abort(MPI_COMM_WORLD, EXIT_LACKS);
   }
@@ -86,7 +89,10 @@ static void open_world(bench_world *world, const arguments *given) {
     world->pattern[i] = (uint32_t)(i * 2654435761u) ^ (uint32_t)(i >> 20);
 }
 
-static void close_world(bench_world *world) {
+static void close_world(bench_world *world, const char *trace) {
+  char path[300];
+  snprintf(path, sizeof path, "%s.%d.json", trace == NULL ? "" : trace, world->rank);
+  if (trace != NULL) must(weir_trace_save(world->context, path, "messages") == WEIR_OK, "trace");
   weir_host_free(world->card, world->pattern);
   must(weir_context_release(world->context) == WEIR_OK, "release");
 }
@@ -136,6 +142,8 @@ static void read_arguments(int argc, char **argv, arguments *out) {
       out->plain = true;
     else if (strcmp(argv[i], "--host") == 0)
       out->host_only = true;
+    else if (strcmp(argv[i], "--direct") == 0)
+      out->direct_only = true;
     else if (value == NULL)
       exit(EXIT_USAGE);
     else if (strcmp(argv[i++], "--rounds") == 0)
@@ -146,6 +154,8 @@ static void read_arguments(int argc, char **argv, arguments *out) {
       out->largest = strtoull(value, NULL, 10);
     else if (strcmp(argv[i - 1], "--json") == 0)
       out->json = value;
+    else if (strcmp(argv[i - 1], "--trace") == 0)
+      out->trace = value;
     else if (strcmp(argv[i - 1], "--devices") == 0)
       out->devices[0] = strtok(argv[i], ","), out->devices[1] = strtok(NULL, ",");
     else
@@ -171,10 +181,10 @@ int main(int argc, char **argv) {
   if (world.rank == 0)
     printf("%-7s %10s %11s %9s %11s%s %8s\n", "way", "bytes", "hop us", "GB/s", "stream GB/s",
            given.plain ? "  MPI hop us      GB/s" : "", "direct");
-  run_way(&world, &given, json, false);
+  if (!given.direct_only) run_way(&world, &given, json, false);
   if (!given.host_only) run_way(&world, &given, json, true);
   if (json != NULL) fclose(json);
-  close_world(&world);
+  close_world(&world, given.trace);
   int wrong = world.wrong, any = 0;
   MPI_Allreduce(&wrong, &any, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
   if (world.rank == 0) printf("# contents: %s\n", any ? "wrong" : "right");
