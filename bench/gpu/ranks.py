@@ -89,13 +89,13 @@ def launch(options, ranks):
     return [options.launcher, "--bind-to", "none", "-n", str(ranks)]
 
 
-def run(options, ranks, seconds, name, *arguments):
-    """Runs a program on ranks; its output, or None after saying what went wrong."""
+def run(options, ranks, seconds, name, *arguments, **variables):
+    """Runs a program on ranks; its output, or None after saying what went wrong. Variables that are set stay as they are."""
     command = [*launch(options, ranks), binary(options, name), *map(str, arguments)]
     print("+", *command, file=sys.stderr, flush=True)
     if options.dry:
         return ""
-    code, output = start(command, environment(options), seconds)
+    code, output = start(command, {**variables, **environment(options)}, seconds)
     if code == 0:
         return output
     print(f"{name} {' '.join(map(str, arguments))} on {ranks} ranks: exit code {code}: {output[-3000:]}", flush=True)
@@ -149,7 +149,8 @@ def bodies(options):
 def factor(options, ranks, tile, *more):
     """TFLOP/s of each pass but the first, which sets the libraries up."""
     size, passes = (4096, 3) if options.quick else (32768, 6)
-    output = run(options, ranks, 120, "mpi_cholesky", size, tile, "--cublas", "--residual", "--passes", passes, *more)
+    output = run(options, ranks, 120, "mpi_cholesky", size, tile, "--cublas", "--residual", "--passes", passes, *more,
+                 CUDA_DEVICE_MAX_CONNECTIONS="32")
     if options.dry:
         return [], output
     if output is None or ": right" not in output:

@@ -16,6 +16,7 @@
 #                      another machine
 #   PART               programs, results, sizes, overlap, bodies, cholesky, messages (Cholesky without NCCL); default all
 # CUDA's libraries and NCCL are those that the loader finds, else those of Python packages, such as PyTorch brings.
+# Cholesky runs with CUDA_DEVICE_MAX_CONNECTIONS=32, unless the environment has another number (docs/guide/mpi.md, Cards).
 # Exit codes: 0 all ran and was right, 1 something did not, 2 bad usage, 3 a program is missing.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)

@@ -30,7 +30,7 @@ for _ in range(int(options["--rounds"])):
 """,
     "mpi_cholesky": """#!/usr/bin/env python3
 import os, sys
-assert "--residual" in sys.argv and "--cublas" in sys.argv
+assert "--residual" in sys.argv and "--cublas" in sys.argv and os.environ["CUDA_DEVICE_MAX_CONNECTIONS"] == "WANTED"
 ranks = int(os.environ["RANKS"])
 for i in range(int(sys.argv[sys.argv.index("--passes") + 1])):
     print(f"1.0 s, {1 if i == 0 else 40000 * ranks:.2f} GFLOP/s")
@@ -40,14 +40,18 @@ print("residual: " + ("WRONG" if "--nccl" in sys.argv and FAILS else "right"))
 
 
 class Ranks(unittest.TestCase):
-    def run_script(self, *arguments, fails=False, names=NAMES):
+    def run_script(self, *arguments, fails=False, names=NAMES, connections=None):
         with tempfile.TemporaryDirectory() as folder:
             for name in names:
                 path = pathlib.Path(folder, name)
-                path.write_text(PROGRAMS[name].replace("FAILS", str(fails)), encoding="utf-8")
+                path.write_text(PROGRAMS[name].replace("FAILS", str(fails)).replace("WANTED", connections or "32"),
+                                encoding="utf-8")
                 path.chmod(0o755)
+            environment = {name: value for name, value in os.environ.items() if name != "CUDA_DEVICE_MAX_CONNECTIONS"}
+            if connections:
+                environment["CUDA_DEVICE_MAX_CONNECTIONS"] = connections
             return subprocess.run([SCRIPT, "--binaries", folder, *arguments], capture_output=True, text=True, check=False,
-                                  env={**os.environ, "LD_LIBRARY_PATH": ""})
+                                  env={**environment, "LD_LIBRARY_PATH": ""})
 
     def rows(self, done):
         return [[cell.strip() for cell in line.split("|")[1:-1]] for line in done.stdout.splitlines() if line.startswith("| ")]
@@ -67,6 +71,10 @@ class Ranks(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assertIn("4.00", self.rows(done)[-1])
         self.assertIn("-n 4", done.stderr)
+
+    def test_connections(self):
+        done = self.run_script("--quick", "cholesky", connections="8")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
     def test_launcher_without_shares(self):
         with tempfile.TemporaryDirectory() as folder:
