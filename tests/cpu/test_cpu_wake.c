@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "device/cpu/ready.h"
 #include "meeting.h"
 #include "random.h"
 
@@ -149,8 +150,28 @@ static void sleeping_workers_stop(void **state) {
   }
 }
 
+// It is told to sleep on for less long, and is not at hand: awake it took tiny tasks over from the worker that had them.
+static void watchers_are_appointed_asleep(void **state) {
+  (void)state;
+  static weir__host host;
+  weir__worker workers[2] = {{.word = 0}, {.word = 1}};
+  weir__cpu cpu = {.base.host = &host, .worker_count = 2, .workers = workers};
+  cpu.sleepers = &workers[1];
+  cpu.sleeper_count = 1;
+  weir__cpu_appoint_watcher(&cpu);
+  assert_ptr_equal(cpu.watcher, &workers[1]);
+  assert_ptr_equal(cpu.sleepers, &workers[1]);
+  assert_int_equal(cpu.sleeper_count, 1);
+  assert_int_equal(weir__cpu_at_hand(&cpu), 1);
+  assert_true(workers[1].watches);
+  assert_int_equal(workers[1].word, 2);
+  assert_int_equal(host.notices.wake_count, 1);
+  assert_ptr_equal(host.notices.wakes[0], &workers[1].word);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(watchers_are_appointed_asleep),
       cmocka_unit_test(one_worker),
       cmocka_unit_test(two_workers),
       cmocka_unit_test(more_workers_than_cores),
