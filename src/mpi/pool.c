@@ -30,8 +30,12 @@ static void unclaim_pinned(weir__mpi_pool *pool, size_t bytes) {
   pthread_mutex_unlock(&pool->lock);
 }
 
+static bool is_large(const weir__mpi_pool *pool, size_t bytes) {
+  return bytes >= (pool->device != NULL ? WEIR__MPI_POOL_CARD : WEIR__MPI_POOL_LARGE);
+}
+
 static void *allocate(weir__mpi_pool *pool, size_t bytes) {
-  if (bytes < WEIR__MPI_POOL_LARGE) return aligned_alloc(WEIR__MPI_POOL_ALIGNMENT, bytes);
+  if (!is_large(pool, bytes)) return aligned_alloc(WEIR__MPI_POOL_ALIGNMENT, bytes);
   void *memory = NULL;
   bool claimed = claim_pinned(pool, bytes);
   bool pinned = claimed && weir_host_allocate(pool->device, sizeof(prefix) + bytes, &memory) == WEIR_OK;
@@ -47,12 +51,12 @@ static prefix *prefix_of(const void *memory) {
   return (prefix *)(uintptr_t)memory - 1;
 }
 
-bool weir__mpi_pool_is_pinned(const void *memory, size_t bytes) {
-  return bytes >= WEIR__MPI_POOL_LARGE && prefix_of(memory)->device != NULL;
+bool weir__mpi_pool_is_pinned(const weir__mpi_pool *pool, const void *memory, size_t bytes) {
+  return is_large(pool, bytes) && prefix_of(memory)->device != NULL;
 }
 
 static void free_memory(weir__mpi_pool *pool, void *memory, size_t bytes) {
-  if (bytes < WEIR__MPI_POOL_LARGE) {
+  if (!is_large(pool, bytes)) {
     free(memory);
   } else if (prefix_of(memory)->device != NULL) {
     weir_host_free(prefix_of(memory)->device, prefix_of(memory));
@@ -101,6 +105,7 @@ static bool keep_small(weir__mpi_pool *pool, weir__mpi_free *given) {
 static weir__mpi_free *unlink_large(weir__mpi_pool *pool, weir__mpi_free **link) {
   weir__mpi_free *found = *link;
   *link = found->next;
+  if (prefix_of(found)->device != NULL) return found;
   pool->large_count--;
   pool->large_bytes -= found->bytes;
   return found;
@@ -118,34 +123,54 @@ static weir__mpi_free *take_large(weir__mpi_pool *pool, size_t bytes) {
 static void keep_large(weir__mpi_pool *pool, weir__mpi_free *given) {
   given->next = pool->large;
   pool->large = given;
+  if (prefix_of(given)->device != NULL) return;
   pool->large_count++;
   pool->large_bytes += given->bytes;
 }
 
-// What was not used for longest, and is too much. NULL: nothing is.
+// What was not used for longest, of memory that is not pinned, if there is too much of that. NULL: there is not.
 static weir__mpi_free *drop_large(weir__mpi_pool *pool) {
-  size_t most = pool->device != NULL ? WEIR__MPI_POOL_PINNED + WEIR__MPI_POOL_KEPT : WEIR__MPI_POOL_KEPT;
-  if (pool->large_bytes <= most && pool->large_count <= WEIR__MPI_POOL_MOST_LARGE) return NULL;
-  weir__mpi_free **link = &pool->large;
-  while ((*link)->next != NULL) link = &(*link)->next;
-  return unlink_large(pool, link);
+  if (pool->large_bytes <= WEIR__MPI_POOL_KEPT && pool->large_count <= WEIR__MPI_POOL_MOST_LARGE) return NULL;
+  weir__mpi_free **last = NULL;
+  for (weir__mpi_free **link = &pool->large; *link != NULL; link = &(*link)->next) {
+    if (prefix_of(*link)->device == NULL) last = link;
+  }
+  return unlink_large(pool, last);
+}
+
+// All pinned memory that is kept, if there is no room for `bytes` more beside it.
+static weir__mpi_free *drop_pinned(weir__mpi_pool *pool, size_t bytes) {
+  weir__mpi_free *dropped = NULL;
+  if (pool->device == NULL || bytes <= WEIR__MPI_POOL_PINNED - pool->pinned_bytes) return NULL;
+  for (weir__mpi_free **link = &pool->large; *link != NULL;) {
+    if (prefix_of(*link)->device == NULL) {
+      link = &(*link)->next;
+      continue;
+    }
+    weir__mpi_free *one = unlink_large(pool, link);
+    one->next = dropped;
+    dropped = one;
+  }
+  return dropped;
 }
 
 // ---------------------------------------------------------------------------------------------------------------
 
 void *weir__mpi_pool_take(weir__mpi_pool *pool, size_t bytes, size_t *out_bytes) {
-  bool small = bytes <= WEIR__MPI_POOL_BYTES;
+  bool small = bytes <= WEIR__MPI_POOL_BYTES, large = is_large(pool, bytes);
   if (small) bytes = WEIR__MPI_POOL_BYTES;
   pthread_mutex_lock(&pool->lock);
-  weir__mpi_free *found = small ? take_small(pool) : bytes >= WEIR__MPI_POOL_LARGE ? take_large(pool, bytes) : NULL;
+  weir__mpi_free *found = small ? take_small(pool) : large ? take_large(pool, bytes) : NULL;
+  weir__mpi_free *dropped = found == NULL && large ? drop_pinned(pool, bytes) : NULL;
   pthread_mutex_unlock(&pool->lock);
+  free_all(pool, dropped);
   *out_bytes = found != NULL && !small ? found->bytes : bytes;
   return found != NULL ? (void *)found : allocate(pool, bytes);
 }
 
 void weir__mpi_pool_give(weir__mpi_pool *pool, void *memory, size_t bytes) {
   weir__mpi_free *given = memory, *dropped = NULL;
-  bool small = bytes <= WEIR__MPI_POOL_BYTES, large = bytes >= WEIR__MPI_POOL_LARGE;
+  bool small = bytes <= WEIR__MPI_POOL_BYTES, large = is_large(pool, bytes);
   if (!small && !large) {
     free(memory);
     return;

@@ -15,7 +15,8 @@
 
 enum {
   WEIR__MPI_POOL_BYTES = 2048,     // small memory has at most so many bytes
-  WEIR__MPI_POOL_LARGE = 1 << 17,  // and large memory at least so many
+  WEIR__MPI_POOL_LARGE = 1 << 17,  // and large memory at least so many,
+  WEIR__MPI_POOL_CARD = 1 << 13,   // or so many where it is pinned for a card
   WEIR__MPI_POOL_MOST_LARGE = 64,  // so much of it is kept
   WEIR__MPI_POOL_KEPT = 256 << 20, // and so many bytes,
   WEIR__MPI_POOL_PINNED = 1 << 30, // there is so much pinned memory at most, for pinning takes longer than a message
@@ -31,7 +32,7 @@ typedef struct weir__mpi_pool {
   pthread_mutex_t lock;
   weir__mpi_free *first; // small
   uint32_t count;
-  weir__mpi_free *large; // what was given back last is first
+  weir__mpi_free *large; // what was given back last is first; the counts are of what is not pinned
   uint32_t large_count;
   size_t large_bytes;
   size_t pinned_bytes; // of large memory, kept or not
@@ -46,7 +47,7 @@ void weir__mpi_pool_deinitialize(weir__mpi_pool *pool);
 // Aligned memory; given back with the number of bytes that it has, which may be more than was asked. NULL: there is none.
 void *weir__mpi_pool_take(weir__mpi_pool *pool, size_t bytes, size_t *out_bytes);
 // Whether that memory is of weir_host_allocate.
-bool weir__mpi_pool_is_pinned(const void *memory, size_t bytes);
+bool weir__mpi_pool_is_pinned(const weir__mpi_pool *pool, const void *memory, size_t bytes);
 void weir__mpi_pool_give(weir__mpi_pool *pool, void *memory, size_t bytes);
 
 #endif // WEIR_MPI_POOL_H

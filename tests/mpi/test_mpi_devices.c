@@ -324,10 +324,46 @@ static void test_lost(void **state) {
   assert_int_equal(mpi_devices_violations(), 0); // what was written to late was not freed
 }
 
+// ---------------------------------------------------------------------------------------------------------------
+// Pinned memory of messages is bounded
+
+static void *take_pinned(weir__mpi_pool *pool, size_t bytes, bool pinned) {
+  size_t has;
+  void *memory = weir__mpi_pool_take(pool, bytes, &has);
+  assert_non_null(memory);
+  assert_int_equal(has, bytes);
+  assert_int_equal(weir__mpi_pool_is_pinned(pool, memory, has), pinned);
+  return memory;
+}
+
+static void test_pinned(void **state) {
+  (void)state;
+  const size_t whole = WEIR__MPI_POOL_PINNED, little = WEIR__MPI_POOL_CARD;
+  weir_context *context;
+  weir__mpi_pool pool = {0};
+  assert_int_equal(weir_context_create(&(weir_context_options){.devices = rank_threads_devices[0]}, &context), WEIR_OK);
+  weir__mpi_pool_initialize(&pool);
+  pool.device = weir_context_device(context, 1);
+  void *small = take_pinned(&pool, little - 64, false), *first = take_pinned(&pool, little, true);
+  void *most = take_pinned(&pool, whole / 2, true), *more = take_pinned(&pool, whole / 2, false);
+  weir__mpi_pool_give(&pool, more, whole / 2);
+  weir__mpi_pool_give(&pool, most, whole / 2);
+  assert_ptr_equal(take_pinned(&pool, whole / 2, true), most); // what is pinned is not dropped
+  weir__mpi_pool_give(&pool, most, whole / 2);
+  void *other = take_pinned(&pool, whole / 4 * 3, true); // but for other memory that is
+  assert_int_equal(pool.pinned_bytes, whole / 4 * 3 + little);
+  weir__mpi_pool_give(&pool, other, whole / 4 * 3);
+  weir__mpi_pool_give(&pool, first, little);
+  weir__mpi_pool_give(&pool, small, little - 64);
+  weir__mpi_pool_deinitialize(&pool);
+  assert_int_equal(weir_context_release(context), WEIR_OK);
+  assert_int_equal(mpi_devices_violations(), 0);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_large), cmocka_unit_test(test_versions),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_large),   cmocka_unit_test(test_versions),
                                      cmocka_unit_test(test_reasons), cmocka_unit_test(test_cancelled),
-                                     cmocka_unit_test(test_lost)};
+                                     cmocka_unit_test(test_lost),    cmocka_unit_test(test_pinned)};
   for (uint32_t i = 0; i < RANK_THREADS_MOST; i++)
     rank_threads_devices[i] = i % 2 == 0 ? "cpu:1,cuda:0" : "cpu:2,cuda:1";
   if (getenv("WEIR_CUDA_DRIVER") == NULL) {
