@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A model of src/device/cuda/resident/protocol.h for spin: a host, and blocks of which the first to begin is the scheduler and
-// the others are workers. Each step is one access to what is shared; spin tries all orders of steps (sequential consistency:
+// A model of src/device/cuda/resident/protocol.h for spin: a host, and blocks of which the first to begin is the scheduler, with its
+// fetcher, and the others are workers. Each step is one access to what is shared; spin tries all orders of steps (sequential consistency:
 // memory orders are not modelled). test_model.py builds it in several sizes, and with planted mistakes (MISTAKE_...), each of
 // which must be found.
 //
@@ -46,6 +46,9 @@
 #endif
 #ifndef VERIFIES
 #define VERIFIES 0 // 1: the scheduler looks ahead for segments that are free
+#endif
+#ifndef LOOKS_AT_ONCE
+#define LOOKS_AT_ONCE 0 // 1: what the fetcher sees the scheduler sees in the same step, which makes fewer states
 #endif
 #ifndef ASKS
 #define ASKS 0 // 1: the host asks for the time, once
@@ -100,6 +103,12 @@ typedef context {
   byte segment_first[SEGMENTS]; // one word
   byte segment_slot[SEGMENTS];
   bit segment_ready[SEGMENTS];
+  // The block's of the scheduler and the fetcher.
+  byte phase;
+  byte copied; // one word
+  byte looked;
+  bool desk_ask;
+  bool fetching; // the fetcher is at work
   // The scheduler's alone.
   byte fetched;
   byte positions;
@@ -321,32 +330,23 @@ inline work() {
 #define HAS_ROOM (COUNT(held) + BATCH <= HELD)
 #endif
 
-// `count` tasks behind those that were fetched, a batch at most.
-inline fetch() {
-  if
-  :: count > BATCH -> count = BATCH
-  :: else
-  fi;
-  number = c[x].fetched + 1;
-  do
-  :: atomic {
-      number <= c[x].fetched + count ->
-      slot = SLOT(number);
-      // The host's slot has this task; the card's slot is no longer needed.
-      assert(c[x].ring[slot] == number);
-      assert(c[x].tasks[slot] == 0 || c[x].reports[c[x].tasks[slot]] == 1);
-      c[x].tasks[slot] = number;
-      c[x].entries_left[slot] = ALL_ENTRIES(number);
-      held = held | (1 << number);
+// Up to `count` tasks of those that were copied, a batch at most.
+inline take_in() {
+  atomic {
+    if
+    :: count > BATCH -> count = BATCH
+    :: else
+    fi;
+    do
+    :: count > 0 ->
+      c[x].fetched = c[x].fetched + 1;
+      c[x].entries_left[SLOT(c[x].fetched)] = ALL_ENTRIES(c[x].fetched);
+      held = held | (1 << c[x].fetched);
       assert(COUNT(held) <= HELD);
-      number = number + 1;
-      slot = 0;
-      if
-      :: number > c[x].fetched + count -> c[x].fetched = c[x].fetched + count; number = 0; count = 0; break
-      :: else
-      fi
-    }
-  od
+      count = count - 1
+    :: else -> break
+    od
+  }
 }
 
 #ifdef MISTAKE_VERIFIES_TOO_FAR
@@ -469,18 +469,27 @@ inline choose_ready() {
   }
 }
 
-#define CAN_FETCH (!ends && HAS_ROOM && c[x].tail != c[x].fetched)
+#define CAN_TAKE_IN (!ends && HAS_ROOM && c[x].copied != c[x].fetched)
 #ifdef MISTAKE_READY_ARE_NOT_LOOKED_FOR
 #define FINDS_READY false
 #else
 #define FINDS_READY (IS_HELD_READY(1) || IS_HELD_READY(2) || IS_HELD_READY(3) || IS_HELD_READY(4))
 #endif
 
-// The launch has lasted long enough.
-inline may_end() {
+#define LOOKS_ONLY 1
+#define FETCHES 2
+#define ENDS 3
+#ifdef MISTAKE_NO_FIRST_FETCH
+#define HAS_LOOKED true
+#else
+#define HAS_LOOKED (c[x].looked == c[x].phase)
+#endif
+
+// The launch has lasted long enough, and has taken in what it saw first.
+inline may_end(may) {
   if
   :: true
-  :: ends = true
+  :: may -> ends = true
   fi
 }
 
@@ -495,12 +504,10 @@ inline schedule() {
   :: c[x].claimed == c[x].handed_positions && ALONE < 9 && c[x].alone < ALONE -> c[x].alone = c[x].alone + 1; ends = true
   fi;
 #endif
-#ifdef MISTAKE_NO_FIRST_FETCH
   if
-  :: true
-  :: true -> ends = true
+  :: ends
+  :: else -> c[x].phase = FETCHES
   fi;
-#endif
   do
   :: held != 0 ->
     verify();
@@ -509,47 +516,114 @@ inline schedule() {
     :: true -> // or not yet: it looks until it sees something
       if
       :: FINDS_READY -> choose_ready(); hand_out()
-      :: atomic { CAN_FETCH -> count = c[x].tail - c[x].fetched }; fetch()
+      :: atomic { CAN_TAKE_IN -> count = c[x].copied - c[x].fetched }; take_in()
       fi
 #ifdef MISTAKE_LEAVES_WITH_TASKS_HELD
     :: c[x].finished == c[x].fetched - COUNT(held) -> break
 #endif
     fi;
-    may_end()
+    may_end(true)
   :: held == 0 ->
     verify();
-    count = (ends -> 0 : c[x].tail - c[x].fetched);
-#if ASKS
-    asked = c[x].ask;
-#endif
+    atomic { looked = HAS_LOOKED; count = (ends -> 0 : c[x].copied - c[x].fetched) }
     if
-    :: count > 0 -> fetch()
+    :: count > 0 -> take_in()
     :: count == 0 ->
       if
 #ifdef MISTAKE_LEAVES_WITH_TASKS_IN_FLIGHT
-      :: true ->
+      :: looked ->
 #else
-      :: c[x].finished == c[x].fetched ->
+      :: looked && c[x].finished == c[x].fetched ->
 #endif
 #if ASKS && !defined(MISTAKE_ANSWER_AFTER_LEAVING)
-        c[x].answer = asked;
+        c[x].answer = c[x].desk_ask;
 #endif
         if
         :: true -> break // its time is over, the host asks for it, or it was idle for long enough
         :: !ends && c[x].stop != epoch -> // or not yet: it looks until it sees something
-          c[x].tail != c[x].fetched || c[x].stop == epoch || c[x].ask != c[x].answer
+          c[x].copied != c[x].fetched || c[x].stop == epoch || c[x].desk_ask != c[x].answer
         fi;
 #ifdef MISTAKE_ANSWER_AFTER_LEAVING
-        c[x].answer = asked
+        c[x].answer = c[x].desk_ask
 #endif
-      :: c[x].finished != c[x].fetched ->
-        c[x].finished == c[x].fetched || (!ends && c[x].tail != c[x].fetched)
+      :: !looked || c[x].finished != c[x].fetched ->
+        (HAS_LOOKED && c[x].finished == c[x].fetched) || (!ends && c[x].copied != c[x].fetched)
       fi
     fi;
-    may_end()
+    atomic { may_end(looked); looked = false }
   od;
-  atomic { ends = false; asked = false; held = 0 }
-  c[x].leaving = epoch
+  atomic { ends = false; looked = false; count = 0; held = 0 }
+  c[x].leaving = epoch;
+  c[x].phase = ENDS;
+#ifndef MISTAKE_LEAVES_BEFORE_THE_FETCHER
+  !c[x].fetching
+#endif
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// The fetcher.
+
+// It looks again and again, which is left out while it would see the same.
+#define IS_NEWS                                                                                                        \
+  (c[x].phase == ENDS || c[x].phase != c[x].looked || (c[x].phase == FETCHES && c[x].tail != c[x].copied) ||           \
+   c[x].ask != c[x].desk_ask)
+
+// It copies what it has seen in the same step: later, more tasks were reported, and fewer slots in use. What it copies stays on the card
+// from launch to launch, so it may copy what the launch before has copied and not taken in.
+inline look_and_copy() {
+  d_step {
+    phase = c[x].phase;
+    asked = c[x].ask;
+    do
+    :: phase == FETCHES && number < c[x].tail ->
+      number = number + 1;
+      slot = SLOT(number);
+      // The host's slot has this task; the card's slot is no longer needed.
+      assert(c[x].ring[slot] == number);
+      assert(c[x].tasks[slot] == 0 || c[x].tasks[slot] == number || c[x].reports[c[x].tasks[slot]] == 1);
+      c[x].tasks[slot] = number
+    :: else -> break
+    od;
+    slot = 0
+  }
+}
+
+inline publish() {
+  d_step { c[x].desk_ask = asked; c[x].copied = number; c[x].looked = phase }
+}
+
+proctype fetcher(byte x) {
+  byte phase, number, slot;
+  bool asked;
+end_of_launches:
+  do
+  :: atomic { c[x].fetching -> number = c[x].copied }
+    do
+    :: atomic {
+        IS_NEWS -> look_and_copy();
+#if LOOKS_AT_ONCE
+        publish()
+#endif
+      }
+      if
+      :: phase == ENDS -> break
+      :: else
+      fi;
+#if !LOOKS_AT_ONCE
+      publish()
+#endif
+    od;
+    atomic {
+      phase = 0;
+      number = 0;
+      asked = false;
+      c[x].phase = 0;
+      c[x].copied = 0;
+      c[x].looked = 0;
+      c[x].desk_ask = false;
+      c[x].fetching = false
+    }
+  od
 }
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -584,7 +658,7 @@ proctype block(byte x; byte index) {
   byte epoch, slot, unit, number, position, place;            // a worker's
   byte end, total, behind, before;                            // while it looks its position up
   byte count, held, chosen, unwritten;                        // the scheduler's
-  bool last, ready, ends, asked, first;
+  bool last, ready, ends, looked, first;
 end_of_launches:
   do
   :: atomic {
@@ -595,7 +669,15 @@ end_of_launches:
       c[x].arrived = c[x].arrived + 1
     }
     if
-    :: first -> schedule()
+    :: first ->
+      atomic {
+        c[x].phase = LOOKS_ONLY;
+        c[x].copied = c[x].fetched;
+        c[x].looked = 0;
+        c[x].desk_ask = false;
+        c[x].fetching = true
+      }
+      schedule()
     :: else -> work()
     fi;
     first = false;
@@ -689,6 +771,7 @@ init {
     do
     :: i < CONTEXTS ->
       run host(i);
+      run fetcher(i);
       j = 0;
       do
       :: j <= WORKERS -> run block(i, j); j = j + 1

@@ -38,64 +38,74 @@ static void work(test_rig *rig, uint32_t worker, uint32_t epoch) {
   }
 }
 
-static void schedule(test_rig *rig, uint32_t epoch) {
-  weir__r_schedule(rig->card, rig->host, epoch, rig->options.workers, rig->options.idle_ns, rig->options.most_ns);
+// This thread is a lane: of the scheduler, or behind those of the fetcher.
+static void be_lane(test_rig *rig, uint32_t index) {
+#if RESIDENT_LANES > 1
+  lane_self = (warp_lane){.warp = &rig->warps[index / RESIDENT_LANES], .index = index % RESIDENT_LANES};
+#else
+  (void)rig;
+  (void)index;
+#endif
 }
 
-#if RESIDENT_LANES > 1
+static void schedule(test_rig *rig, uint32_t epoch) {
+  weir__r_schedule(&rig->desk, rig->card, rig->host, epoch, rig->options.workers, rig->options.idle_ns,
+                   rig->options.most_ns);
+}
+
+// Waits for a launch behind that of `epoch`. 0: there is none, the rig is destroyed.
+static uint32_t await_launch(test_rig *rig, uint32_t epoch) {
+  pthread_mutex_lock(&rig->lock);
+  while (rig->lanes_epoch == epoch && !rig->quits) pthread_cond_wait(&rig->changed, &rig->lock);
+  uint32_t launched = rig->lanes_epoch == epoch ? 0 : rig->lanes_epoch;
+  pthread_mutex_unlock(&rig->lock);
+  return launched;
+}
 
 static void *run_lane(void *argument) {
   rig_block *self = argument;
   test_rig *rig = self->rig;
-  lane_self = (warp_lane){.warp = &rig->warp, .index = self->index};
-  point_yields_on_card(rig->options.seed + 1000 + self->index, rig->options.yields_of_1000, &rig->faulted);
+  uint32_t index = self->index, epoch = 0;
   free(self);
-  for (;;) {
-    pthread_barrier_wait(&rig->lanes_begin);
-    if (rig->lanes_epoch == 0) return NULL;
-    schedule(rig, rig->lanes_epoch);
-    pthread_barrier_wait(&rig->lanes_end);
+  be_lane(rig, index);
+  point_yields_on_card(rig->options.seed + 1000 + index, rig->options.yields_of_1000, &rig->faulted);
+  while ((epoch = await_launch(rig, epoch)) != 0) {
+    if (index < RESIDENT_LANES)
+      schedule(rig, epoch);
+    else
+      weir__r_fetch(&rig->desk, rig->card, rig->host);
+    __atomic_fetch_add(&rig->lanes_ended, 1, __ATOMIC_RELEASE);
   }
+  return NULL;
 }
 
 static void create_lanes(test_rig *rig) {
-  pthread_barrier_init(&rig->lanes_begin, NULL, RESIDENT_LANES);
-  pthread_barrier_init(&rig->lanes_end, NULL, RESIDENT_LANES);
-  for (uint32_t i = 1; i < RESIDENT_LANES; i++) {
+  for (uint32_t i = 1; i < 2 * RESIDENT_LANES; i++) {
     rig_block *lane = malloc(sizeof *lane);
     *lane = (rig_block){.rig = rig, .index = i};
-    pthread_create(&rig->lanes[i], NULL, run_lane, lane);
+    pthread_create(&rig->lanes[i - 1], NULL, run_lane, lane);
   }
 }
 
 static void end_lanes(test_rig *rig) {
-  rig->lanes_epoch = 0;
-  if (!rig_has_faulted(rig)) pthread_barrier_wait(&rig->lanes_begin); // else they were in the launch that did
-  for (uint32_t i = 1; i < RESIDENT_LANES; i++) pthread_join(rig->lanes[i], NULL);
+  for (uint32_t i = 1; i < 2 * RESIDENT_LANES; i++) pthread_join(rig->lanes[i - 1], NULL);
 }
 
-// The block's own thread is lane 0, whatever block it is in this launch.
+// The block's own thread is lane 0, whatever block it is in this launch. It ends behind all others, as a block does.
 static void schedule_with_lanes(test_rig *rig, uint32_t epoch) {
-  lane_self = (warp_lane){.warp = &rig->warp};
+  be_lane(rig, 0);
+  weir__r_open_desk(&rig->desk, rig->card);
+  pthread_mutex_lock(&rig->lock);
+  __atomic_store_n(&rig->lanes_ended, 0, __ATOMIC_RELAXED);
   rig->lanes_epoch = epoch;
-  pthread_barrier_wait(&rig->lanes_begin);
+  pthread_cond_broadcast(&rig->changed);
+  pthread_mutex_unlock(&rig->lock);
   schedule(rig, epoch);
-  pthread_barrier_wait(&rig->lanes_end);
+  while (__atomic_load_n(&rig->lanes_ended, __ATOMIC_ACQUIRE) < 2 * RESIDENT_LANES - 1) {
+    point_end_if_faulted();
+    sched_yield();
+  }
 }
-
-#else
-
-static void create_lanes(test_rig *rig) {
-  (void)rig;
-}
-static void end_lanes(test_rig *rig) {
-  (void)rig;
-}
-static void schedule_with_lanes(test_rig *rig, uint32_t epoch) {
-  schedule(rig, epoch);
-}
-
-#endif
 
 static void run_block(rig_block *block, uint32_t epoch) {
   test_rig *rig = block->rig;
@@ -146,7 +156,7 @@ void rig_create(test_rig *rig, const rig_options *options) {
   }
   for (uint32_t i = 0; i < WEIR__R_SLOTS; i++) {
     uint32_t number = options->base - i;
-    if (options->base != 0) rig->card->done[number % WEIR__R_SLOTS] = weir__r_done_word(number);
+    if (options->base != 0) rig->card->done[number % WEIR__R_SLOTS].word = weir__r_done_word(number);
     if (options->base != 0) rig->host->done[(number - 1) % WEIR__R_SLOTS] = (uint64_t)number << 32;
   }
   point_yields(options->seed, options->yields_of_1000);
@@ -243,6 +253,6 @@ void rig_check_at_rest(const test_rig *rig) {
   for (uint32_t i = 0; i < WEIR__R_SLOTS; i++) {
     uint32_t number = card->fetched - i;
     if (card->fetched >= WEIR__R_SLOTS)
-      RIG_CHECK(rig, card->done[number % WEIR__R_SLOTS] == weir__r_done_word(number), number);
+      RIG_CHECK(rig, card->done[number % WEIR__R_SLOTS].word == weir__r_done_word(number), number);
   }
 }

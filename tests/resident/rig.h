@@ -40,11 +40,13 @@ typedef struct test_rig {
   bool quits;        // guarded by the lock
   bool faulted;      // atomic: all threads of the card end
   struct rig_block *blocks;
+  // The scheduler's lanes but its first, which is its block's thread, and then the fetcher's.
+  weir__r_desk desk;
+  pthread_t lanes[2 * RESIDENT_LANES - 1];
+  uint32_t lanes_epoch; // guarded by the lock; of the launch that they are in
+  uint32_t lanes_ended; // atomic; in it
 #if RESIDENT_LANES > 1
-  thread_warp warp;
-  pthread_t lanes[RESIDENT_LANES];
-  pthread_barrier_t lanes_begin, lanes_end;
-  uint32_t lanes_epoch; // 0: they end
+  thread_warp warps[2];
 #endif
 } test_rig;
 

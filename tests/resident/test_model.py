@@ -59,6 +59,7 @@ MISTAKES = [
     ("BLOCK_0_SCHEDULES", "TASKS=2 PLACES=2", DEADLOCK),
     ("FETCH_ALONE", "TASKS=1 WORKERS=1 CONTEXTS=2 PLACES=2", DEADLOCK),
     ("NO_FIRST_FETCH", "TASKS=2 WORKERS=1 ALONE=0 LIVENESS", NO_END),
+    ("LEAVES_BEFORE_THE_FETCHER", "TASKS=2 WORKERS=1 ALONE=0", ASSERTION),
     ("ANSWER_AFTER_LEAVING", "TASKS=1 WORKERS=1 ALONE=0 ASKS=1 LIVENESS", NO_END),
 ]
 
@@ -76,7 +77,7 @@ def verify(compiler, model, definitions):
         made = run("spin", "-a", *["-D" + definition for definition in definitions], "model.pml")
         if made.returncode != 0 or not os.path.exists(os.path.join(folder, "pan.c")):
             sys.exit("spin failed:\n" + made.stdout)
-        mode = ["-DNFAIR=3"] if live else ["-DSAFETY"]
+        mode = ["-DNFAIR=4"] if live else ["-DSAFETY"]
         effort = "-O0" if any(word.startswith("MISTAKE") for word in definitions) else "-O1"  # those are found soon
         made = run(compiler, effort, "-w", "-DCOLLAPSE", "-DMEMLIM=1500", *mode, "-o", "pan", "pan.c")
         if made.returncode != 0:

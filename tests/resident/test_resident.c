@@ -317,7 +317,7 @@ static void test_segments_that_are_verified(void **state) {
   uint32_t *last = &card->numbers[(FIRST + WEIR__R_SEGMENTS - 1) % WEIR__R_SEGMENTS];
   *last = 1;
   assert_int_equal(verify(card, (uint32_t)-3), (uint32_t)(WEIR__R_SEGMENTS - 3 - LOOKS));
-  card->done[1 % WEIR__R_SLOTS] = weir__r_done_word(1);
+  card->done[1 % WEIR__R_SLOTS].word = weir__r_done_word(1);
   assert_int_equal(verify(card, (uint32_t)-3), WEIR__R_SEGMENTS - 3);
   free(card);
 }
@@ -338,8 +338,6 @@ static void test_what_is_handed_out(void **state) {
   (void)state;
   weir__r_card *card = aligned_alloc(128, (sizeof *card + 127) / 128 * 128);
   memset(card, 0, sizeof *card);
-  weir__r_host *host = aligned_alloc(128, (sizeof *host + 127) / 128 * 128); // asks for nothing
-  memset(host, 0, sizeof *host);
   weir__r_scheduler s;
   weir__r_open(&s, card);
   // 1 has two entries, 2 waits for it, 3 for 2.
@@ -351,35 +349,34 @@ static void test_what_is_handed_out(void **state) {
     s.fetched = number;
     s.pending++;
   }
-  assert_int_equal(weir__r_hand_out_oldest(&s, card, host, 1, 4), 0);
-  assert_int_equal(weir__r_hand_out_oldest(&s, card, host, 2, 4), 1);
+  assert_int_equal(weir__r_hand_out_oldest(&s, card, 1, 4), 0);
+  assert_int_equal(weir__r_hand_out_oldest(&s, card, 2, 4), 1);
   assert_true(s.positions == 2 && s.segments == 1 && s.pending == 2 && s.oldest == 2);
-  assert_int_equal(weir__r_hand_out(&s, card, host, 4), 0); // no worker is idle
-  card->done[1 % WEIR__R_SLOTS] = weir__r_done_word(1);
-  assert_int_equal(weir__r_hand_out(&s, card, host, 4), 1);
+  assert_int_equal(weir__r_hand_out(&s, card, 4), 0); // no worker is idle
+  card->done[1 % WEIR__R_SLOTS].word = weir__r_done_word(1);
+  assert_int_equal(weir__r_hand_out(&s, card, 4), 1);
   assert_true((uint32_t)card->segments[1] == (WEIR__R_READY | 2 % WEIR__R_SLOTS) && s.pending == 1);
   card->claimed = s.positions + 2; // of four workers two are idle
-  assert_int_equal(weir__r_hand_out(&s, card, host, 4), 0);
+  assert_int_equal(weir__r_hand_out(&s, card, 4), 0);
   assert_int_equal(s.oldest, 3);
-  assert_int_equal(weir__r_hand_out(&s, card, host, 4), 1);
+  assert_int_equal(weir__r_hand_out(&s, card, 4), 1);
   assert_true((uint32_t)card->segments[2] == 3 && s.pending == 0 && card->handed[0].both == (UINT64_C(4) << 32 | 3));
   // 4 comes after 2, 3 and 1: it awaits the latest, and what else is found not to be done. It has more entries than there are workers.
-  card->done[2 % WEIR__R_SLOTS] = weir__r_done_word(2) - 1;
+  card->done[2 % WEIR__R_SLOTS].word = weir__r_done_word(2) - 1;
   card->tasks[4 % WEIR__R_SLOTS] = (weir__r_task){.number = 4, .units = 9, .edge_count = 3, .edges = {2, 3, 1}};
   weir__r_hold(&s, card, 4);
   s.fetched = 4;
   s.pending++;
   assert_int_equal(s.tasks[0].awaited, 3);
   card->claimed = s.positions + 3; // too few are idle, as one of four is kept
-  card->done[3 % WEIR__R_SLOTS] = weir__r_done_word(3);
-  assert_int_equal(weir__r_hand_out_oldest(&s, card, host, 2, 3), 0);
+  card->done[3 % WEIR__R_SLOTS].word = weir__r_done_word(3);
+  assert_int_equal(weir__r_hand_out_oldest(&s, card, 2, 3), 0);
   const uint64_t seen[WEIR__R_PENDING] = {weir__r_done_word(3)};
-  assert_int_equal(weir__r_hand_out_ready(&s, card, host, seen), 0);
+  assert_int_equal(weir__r_hand_out_ready(&s, card, seen), 0);
   assert_int_equal(s.tasks[0].awaited, 2);
-  assert_int_equal(weir__r_hand_out_oldest(&s, card, host, 3, 3), 1);
-  assert_true(s.pending == 0 && s.positions == 13 && card->done[4 % WEIR__R_SLOTS] == weir__r_done_word(4) - 9);
+  assert_int_equal(weir__r_hand_out_oldest(&s, card, 3, 3), 1);
+  assert_true(s.pending == 0 && s.positions == 13 && card->done[4 % WEIR__R_SLOTS].word == weir__r_done_word(4) - 9);
   free(card);
-  free(host);
 }
 #endif
 

@@ -185,7 +185,7 @@ static void test_link(void **state) {
   expect(module.left_out, "kernel 'x' is not in the resident kernel");
   weir__resident_unlink(&device, &module);
   if (weir__resident_link(&device, NULL, 0, &module) != WEIR_OK) fail_msg("%s", weir_last_error());
-  assert_int_equal(module.threads, 32);
+  assert_int_equal(module.threads, 64);
   weir__resident_unlink(&device, &module);
   for (int i = 0; i < 5; i++) weir__resident_part_release(parts[i]);
 }
@@ -211,7 +211,7 @@ static void test_left_out(void **state) {
   weir__resident_unlink(&device, &module);
   fake.most_blocks = 0;
   assert_int_equal(weir__resident_link(&device, parts, 5, &module), WEIR_ERROR_UNAVAILABLE);
-  expect(weir_last_error(), "no block of 32 threads fits");
+  expect(weir_last_error(), "no block of 64 threads fits");
   assert_null(module.functions);
   for (int i = 0; i < 5; i++) weir__resident_part_release(parts[i]);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The resident kernel: a launch of it is threads that run src/device/cuda/resident/protocol.h, one as the scheduler, the
-// others as workers, beside all that the executors do. A worker calls the function that was registered for work-groups.
+// The resident kernel: a launch of it is threads that run src/device/cuda/resident/protocol.h, one as the scheduler, one as
+// its fetcher, the others as workers, beside all that the executors do. A worker calls the function that was registered for work-groups.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,6 +29,7 @@ typedef struct resident_launch {
   weir__r_host *host;
   uint32_t epoch, blocks;
   uint64_t idle_ns, most_ns, seed;
+  weir__r_desk desk;
 } resident_launch;
 
 typedef struct resident_block {
@@ -131,10 +132,19 @@ static void *run_block(void *argument) {
   resident_launch *launch = block->launch;
   this_block = block;
   if (weir__r_arrive(launch->card))
-    weir__r_schedule(launch->card, launch->host, launch->epoch, launch->blocks - 1, launch->idle_ns, launch->most_ns);
+    weir__r_schedule(&launch->desk, launch->card, launch->host, launch->epoch, launch->blocks - 1, launch->idle_ns,
+                     launch->most_ns);
   else
     work(launch, block->index);
   weir__r_leave(launch->card, launch->host, launch->epoch, launch->blocks);
+  return NULL;
+}
+
+// It looks until the block that is the scheduler ends it.
+static void *run_fetcher(void *argument) {
+  resident_block *block = argument;
+  this_block = block;
+  weir__r_fetch(&block->launch->desk, block->launch->card, block->launch->host);
   return NULL;
 }
 
@@ -148,12 +158,13 @@ static pthread_t start_thread(void *(*function)(void *), void *argument) {
 }
 
 static void run_blocks(resident_launch *launch) {
-  resident_block blocks[MOST_WORKERS + 1];
-  for (uint32_t i = 0; i < launch->blocks; i++) {
+  resident_block blocks[MOST_WORKERS + 2];
+  weir__r_open_desk(&launch->desk, launch->card);
+  for (uint32_t i = 0; i <= launch->blocks; i++) {
     blocks[i] = (resident_block){.launch = launch, .index = i, .random = {launch->seed + i}};
-    blocks[i].thread = start_thread(run_block, &blocks[i]);
+    blocks[i].thread = start_thread(i == launch->blocks ? run_fetcher : run_block, &blocks[i]);
   }
-  for (uint32_t i = 0; i < launch->blocks; i++) pthread_join(blocks[i].thread, NULL);
+  for (uint32_t i = 0; i <= launch->blocks; i++) pthread_join(blocks[i].thread, NULL);
 }
 
 // A launch from its place in the stream to its end.

@@ -67,13 +67,13 @@ static __device__ void weir__r_work(weir__r_card *card, weir__r_host *host, uint
     const uint64_t *words = (const uint64_t *)weir__r_task_of(card, entry);
     for (uint32_t i = threadIdx.x; i < sizeof task / sizeof *words; i += blockDim.x) ((uint64_t *)&task)[i] = words[i];
     __syncthreads();
-    if (threadIdx.x < weir__r_edges_of(&task, entry)) weir__r_await(card, task.edges[threadIdx.x]);
     if (threadIdx.x == 0) {
       units = weir__r_units_of(&task, entry);
       group.args = task.args;
       for (int i = 0; i < 3; i++) group.count[i] = task.groups[i];
       weir__r_place(&group, &task, units.first);
     }
+    if (threadIdx.x < weir__r_edges_of(&task, entry)) weir__r_await(card, task.edges[threadIdx.x]);
     __syncthreads();
     if (threadIdx.x == 0) weir__r_begin(host, &task, units.first);
     for (uint32_t unit = units.first;;) {
@@ -97,12 +97,18 @@ static __device__ void weir__r_work(weir__r_card *card, weir__r_host *host, uint
 extern "C" __global__ void weir__resident(weir__r_card *card, weir__r_host *host, uint32_t epoch, uint64_t idle_ns,
                                           uint64_t most_ns) {
   __shared__ uint32_t first;
-  if (threadIdx.x == 0) first = weir__r_arrive(card);
+  __shared__ weir__r_desk desk;
+  if (threadIdx.x == 0) {
+    first = weir__r_arrive(card);
+    if (first) weir__r_open_desk(&desk, card);
+  }
   __syncthreads();
   if (!first)
     weir__r_work(card, host, epoch);
   else if (threadIdx.x < WEIR__R_LANES)
-    weir__r_schedule(card, host, epoch, gridDim.x - 1, idle_ns, most_ns);
+    weir__r_schedule(&desk, card, host, epoch, gridDim.x - 1, idle_ns, most_ns);
+  else if (threadIdx.x < 2 * WEIR__R_LANES)
+    weir__r_fetch(&desk, card, host);
   __syncthreads();
   if (threadIdx.x == 0) weir__r_leave(card, host, epoch, gridDim.x);
 }

@@ -46,7 +46,7 @@ static void take_images(inputs *in, uint64_t shared_limit) {
 }
 
 static uint32_t threads_of(const inputs *in) {
-  uint32_t threads = WARP;
+  uint32_t threads = 2 * WARP; // the scheduler's and the fetcher's
   for (uint32_t i = 0; i < in->part_count; i++)
     if (in->parts[i]->threads > threads && is_in(in, in->parts[i]->image)) threads = in->parts[i]->threads;
   return (threads + WARP - 1) / WARP * WARP;

@@ -28,7 +28,7 @@ void weir__resident_part_release(weir__resident_part *part); // NULL is allowed
 typedef struct weir__resident_module {
   CUmodule module;
   CUfunction entry;       // weir__resident, see kernel.cu
-  uint32_t threads;       // of a block: the largest work-group of the parts, in whole warps
+  uint32_t threads;       // of a block: the largest work-group of the parts, in whole warps, two at least
   uint32_t blocks_per_sm; // that fit a multiprocessor, at least 1
   uint64_t *functions;    // per part: its address on the card, for weir__r_task.function; 0: it was left out
   char left_out[2048];    // "", or why the first part that was left out is not in

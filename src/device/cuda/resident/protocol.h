@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The resident scheduler: what the host, the scheduler's warp and the workers on the card share, and how each goes on. One
+// The resident scheduler: what the host, the two warps of the scheduler and the workers on the card share, and how each goes on. One
 // text for three readers: NVRTC, which makes the kernel of it (kernel.cu), the host, and C threads that stand in for the
 // card in tests. docs/inside/resident.md tells the idea and why it cannot deadlock; tests/resident/model.pml is a model of it.
 //
-// DESIGN. The host publishes tasks in the order of submission: numbers 1, 2, ...; number n has slot n % SLOTS of the host's
-// ring, once the task that had it before was reported. The scheduler copies published tasks to the card and holds them. It hands
-// them out: those whose predecessors are done, and, while more workers are idle than it wants to keep for such tasks, the oldest
-// that it holds. A task that is handed out gets the next positions, one for each entry, which stands for one or a few of its units
-// (work-groups). A worker claims the next position, whatever it will be, and waits until it was handed out. Then it waits for the
-// tasks that the position's task comes after, runs the units, and, if they were the task's last, marks the task as done on the card
-// and reports it to the host. Positions are claimed in their order, and a task only waits for tasks that were handed out before it:
-// the earliest position that is not finished never waits.
+// DESIGN. The host publishes tasks in the order of submission: numbers 1, 2, ...; number n has slot n % SLOTS of the host's ring,
+// once the task that had it before was reported. The fetcher, a warp of its own, copies published tasks to the card, and the
+// scheduler holds them. It hands them out: those whose predecessors are done, and, while more workers are idle than it wants to
+// keep for such tasks, the oldest that it holds. A task that is handed out gets the next positions, one for each entry, which
+// stands for one or a few of its units (work-groups). A worker claims the next position, whatever it will be, and waits until it
+// was handed out. Then it waits for the tasks that the position's task comes after, runs the units, and, if they were the task's
+// last, marks the task as done on the card and reports it to the host. Positions are claimed in their order, and a task only waits
+// for tasks that were handed out before it: the earliest position that is not finished never waits.
 // When nothing is left to do, or after `most_ns`, the scheduler lets all leave; the host launches the kernel again.
 //
 // All numbers and positions wrap: they are compared by their differences.
@@ -74,10 +74,8 @@ typedef long long int64_t;
 #ifndef WEIR__R_LOOKS
 #define WEIR__R_LOOKS 4
 #endif
-// While it holds tasks, the scheduler looks for published ones only so often: every so many rounds. Where it could not take any in, it
-// looks all the same now and then, for a host that wants it to abort: a task that never ends keeps it there.
-#define WEIR__R_ROUNDS_PER_LOOK 8
-#define WEIR__R_ROUNDS_PER_LATE_LOOK 1024
+// While it holds tasks, the scheduler reads the clock only so often: every so many rounds.
+#define WEIR__R_ROUNDS_PER_CLOCK 64
 // As long as a scheduler waits for its first worker.
 #define WEIR__R_ALONE_NS 1000000
 
@@ -128,19 +126,23 @@ typedef struct weir__r_handed {
   WEIR__R_ALIGNED(128) uint64_t both; // positions that were handed out * 2^32 + segments written
 } weir__r_handed;
 
+// Workers that wait for a task look at it again and again: each has a line of its own.
+typedef struct weir__r_done {
+  WEIR__R_ALIGNED(128) uint64_t word; // of the task that has the slot: number * 2^32 - entries that are not finished
+} weir__r_done;
+
 // In the card's memory, zeroed before the first launch. `fetched`, `verified` and `numbers` are the scheduler's alone, who keeps the first
-// two elsewhere during a launch.
+// two elsewhere during a launch. The fetcher begins behind `fetched`.
 typedef struct weir__r_card {
   WEIR__R_ALIGNED(128) uint32_t claimed; // positions that workers have claimed
   WEIR__R_ALIGNED(128) weir__r_handed handed[WEIR__R_COPIES];
-  WEIR__R_ALIGNED(128) uint32_t fetched;  // number of the last task that was copied
+  WEIR__R_ALIGNED(128) uint32_t fetched;  // number of the last task that the scheduler has taken in
   uint32_t verified;                      // segments that were written or are known to be free
   WEIR__R_ALIGNED(128) uint32_t finished; // tasks done, modulo 2^32
   WEIR__R_ALIGNED(128) uint32_t arrived;  // blocks of the launch that have begun
   WEIR__R_ALIGNED(128) uint32_t leaving;  // epoch of the launch that leaves
   uint32_t left;                          // blocks that have left
-  WEIR__R_ALIGNED(128)
-  uint64_t done[WEIR__R_SLOTS];     // of the task that has the slot: number * 2^32 - entries that are not finished
+  WEIR__R_ALIGNED(128) weir__r_done done[WEIR__R_SLOTS];
   uint64_t ended_ns[WEIR__R_SLOTS]; // when its last unit ended, if it is timed
   WEIR__R_ALIGNED(128) weir__r_task tasks[WEIR__R_SLOTS];
   WEIR__R_ALIGNED(128) uint64_t segments[WEIR__R_SEGMENTS]; // first position * 2^32 + slot, and WEIR__R_READY
@@ -178,6 +180,7 @@ WEIR__R_FUNCTION uint32_t weir__r_is_done(uint64_t word, uint32_t number) {
   return (int64_t)(word - weir__r_done_word(number)) >= 0;
 }
 
+#include "device/cuda/resident/protocol_fetcher.h"
 #include "device/cuda/resident/protocol_memory.h"
 #include "device/cuda/resident/protocol_scheduler.h"
 #include "device/cuda/resident/protocol_worker.h"

@@ -58,6 +58,23 @@ WEIR__R_FUNCTION uint64_t weir__r_add_long(uint64_t *at,
 WEIR__R_FUNCTION void weir__r_max_long(uint64_t *at, uint64_t value) { // orders nothing
   asm volatile("red.relaxed.gpu.global.max.u64 [%0], %1;" ::"l"(at), "l"(value) : "memory");
 }
+// The block's memory, among its threads; a pointer to any memory will do.
+WEIR__R_FUNCTION uint32_t weir__r_block_load_acquire(const uint32_t *at) {
+  uint32_t value;
+  asm volatile("ld.acquire.cta.u32 %0, [%1];" : "=r"(value) : "l"(at) : "memory");
+  return value;
+}
+WEIR__R_FUNCTION uint64_t weir__r_block_load_long_acquire(const uint64_t *at) {
+  uint64_t value;
+  asm volatile("ld.acquire.cta.u64 %0, [%1];" : "=l"(value) : "l"(at) : "memory");
+  return value;
+}
+WEIR__R_FUNCTION void weir__r_block_store_release(uint32_t *at, uint32_t value) {
+  asm volatile("st.release.cta.u32 [%0], %1;" ::"l"(at), "r"(value) : "memory");
+}
+WEIR__R_FUNCTION void weir__r_block_store_long_release(uint64_t *at, uint64_t value) {
+  asm volatile("st.release.cta.u64 [%0], %1;" ::"l"(at), "l"(value) : "memory");
+}
 // What the host asks for, all of it in one look over the bus.
 WEIR__R_FUNCTION weir__r_signals weir__r_look(const weir__r_host *host) { // acquires
   weir__r_signals signals;
@@ -184,6 +201,18 @@ WEIR__R_FUNCTION void weir__r_max_long(uint64_t *at, uint64_t value) {
   uint64_t seen = __atomic_load_n(at, __ATOMIC_RELAXED);
   while (seen < value && !__atomic_compare_exchange_n(at, &seen, value, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
   }
+}
+WEIR__R_FUNCTION uint32_t weir__r_block_load_acquire(const uint32_t *at) {
+  return weir__r_load_acquire(at);
+}
+WEIR__R_FUNCTION uint64_t weir__r_block_load_long_acquire(const uint64_t *at) {
+  return weir__r_load_long_acquire(at);
+}
+WEIR__R_FUNCTION void weir__r_block_store_release(uint32_t *at, uint32_t value) {
+  weir__r_store_release(at, value);
+}
+WEIR__R_FUNCTION void weir__r_block_store_long_release(uint64_t *at, uint64_t value) {
+  weir__r_store_long_release(at, value);
 }
 WEIR__R_FUNCTION uint32_t weir__r_host_load_acquire(const uint32_t *at) {
   WEIR__R_POINT();

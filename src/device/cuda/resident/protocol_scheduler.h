@@ -70,7 +70,7 @@ WEIR__R_FUNCTION void weir__r_hold(weir__r_scheduler *s, weir__r_card *card, uin
   const weir__r_task *task = &card->tasks[number % WEIR__R_SLOTS];
   weir__r_pending pending = {number, (task->units - 1) / weir__r_per_entry(task) + 1, task->edge_count,
                              weir__r_latest_edge(task, number)};
-  weir__r_store_long(&card->done[number % WEIR__R_SLOTS], weir__r_done_word(number) - pending.entries);
+  weir__r_store_long(&card->done[number % WEIR__R_SLOTS].word, weir__r_done_word(number) - pending.entries);
   uint32_t put = 0;
   WEIR__R_UNROLL
   for (uint32_t k = 0; k < WEIR__R_PENDING; k++) {
@@ -80,38 +80,11 @@ WEIR__R_FUNCTION void weir__r_hold(weir__r_scheduler *s, weir__r_card *card, uin
   }
 }
 
-// From the host's ring to the card's: `count` tasks behind `before`. A lane loads several chunks before it stores the first: the way over
-// the bus is long.
-WEIR__R_APART void weir__r_copy_batch(weir__r_card *card, const weir__r_host *host, uint32_t before, uint32_t count) {
-  enum { AT_ONCE = 6 };
-  const uint32_t chunks = sizeof(weir__r_task) / 16, end = count * chunks;
-  for (uint32_t first = weir__r_lane(); first < end; first += AT_ONCE * WEIR__R_LANES) {
-    weir__r_chunk loaded[AT_ONCE];
-    WEIR__R_UNROLL
-    for (uint32_t j = 0; j < AT_ONCE; j++) {
-      uint32_t i = first + j * WEIR__R_LANES;
-      if (i < end) loaded[j] = weir__r_load_chunk(&host->ring[(before + 1 + i / chunks) % WEIR__R_SLOTS], i % chunks);
-    }
-    WEIR__R_UNROLL
-    for (uint32_t j = 0; j < AT_ONCE; j++) {
-      uint32_t i = first + j * WEIR__R_LANES;
-      uint64_t *words = (uint64_t *)&card->tasks[(before + 1 + i / chunks) % WEIR__R_SLOTS] + 2 * (i % chunks);
-      if (i >= end) continue;
-      words[0] = loaded[j].low;
-      words[1] = loaded[j].high;
-    }
-  }
-  weir__r_meet();
-}
-
-// Copies what is published up to `tail`, one task for each lane at most, and holds it. Returns how many tasks that were. There is room.
+// Holds what the fetcher has copied up to `fetched`, one task for each lane at most. Returns how many tasks that were. There is room.
 // What the first lane acquired when it looked holds for all.
-WEIR__R_FUNCTION uint32_t weir__r_fetch(weir__r_scheduler *s, weir__r_card *card, const weir__r_host *host,
-                                        uint32_t tail) {
-  uint32_t count = tail - s->fetched;
+WEIR__R_FUNCTION uint32_t weir__r_take_in(weir__r_scheduler *s, weir__r_card *card, uint32_t fetched) {
+  uint32_t count = fetched - s->fetched;
   if (count > WEIR__R_LANES) count = WEIR__R_LANES;
-  if (count == 0) return 0;
-  weir__r_copy_batch(card, host, s->fetched, count);
   uint32_t after = (weir__r_lane() - s->fetched - 1) % WEIR__R_LANES; // the lane's task behind the first
   if (after < count) weir__r_hold(s, card, s->fetched + 1 + after);
   s->fetched += count;
@@ -127,7 +100,8 @@ WEIR__R_APART uint32_t weir__r_are_free(const weir__r_card *card, uint32_t first
   for (uint32_t i = 0; i < WEIR__R_LOOKS; i++)
     numbers[i] = card->numbers[(first + i * WEIR__R_LANES) % WEIR__R_SEGMENTS];
   WEIR__R_UNROLL
-  for (uint32_t i = 0; i < WEIR__R_LOOKS; i++) done[i] = weir__r_load_long(&card->done[numbers[i] % WEIR__R_SLOTS]);
+  for (uint32_t i = 0; i < WEIR__R_LOOKS; i++)
+    done[i] = weir__r_load_long(&card->done[numbers[i] % WEIR__R_SLOTS].word);
   WEIR__R_UNROLL
   for (uint32_t i = 0; i < WEIR__R_LOOKS; i++) all = all && weir__r_is_done(done[i], numbers[i]);
   return all;
@@ -144,26 +118,14 @@ WEIR__R_FUNCTION uint32_t weir__r_verify(weir__r_scheduler *s, const weir__r_car
   return 1;
 }
 
-// What the host asks for. The first lane, which is the one that looks, faults here if that is to abort; the others have nothing.
-WEIR__R_FUNCTION weir__r_signals weir__r_signals_of(const weir__r_host *host) {
-  weir__r_signals signals = {0, 0, 0, 0};
-  if (weir__r_lane() != 0) return signals;
-  signals = weir__r_look(host);
-  if (signals.abort != 0) weir__r_trap();
-  return signals;
-}
-
 // Hands out `tasks` tasks with so many entries in all: those of the lanes with `is`, each of which says what it has, and how many
 // tasks and entries are before it. They may have to wait for segments: for tasks that were handed out long ago, and wait for nothing
-// that was not. If one of those never ends, neither does this, unless the host wants to abort.
-WEIR__R_FUNCTION void weir__r_hand(weir__r_scheduler *s, weir__r_card *card, const weir__r_host *host, uint32_t is,
-                                   uint32_t number, uint32_t flag, uint32_t tasks_before, uint32_t entries_before,
-                                   uint32_t tasks, uint32_t entries) {
-  for (uint32_t rounds = 1; s->verified - s->segments < tasks; rounds++) {
-    if (weir__r_verify(s, card)) continue;
-    if (rounds % WEIR__R_ROUNDS_PER_LATE_LOOK == 0) (void)weir__r_signals_of(host);
-    weir__r_pause();
-  }
+// that was not.
+WEIR__R_FUNCTION void weir__r_hand(weir__r_scheduler *s, weir__r_card *card, uint32_t is, uint32_t number,
+                                   uint32_t flag, uint32_t tasks_before, uint32_t entries_before, uint32_t tasks,
+                                   uint32_t entries) {
+  while (s->verified - s->segments < tasks)
+    if (!weir__r_verify(s, card)) weir__r_pause();
   if (is) {
     uint32_t segment = (s->segments + tasks_before) % WEIR__R_SEGMENTS;
     card->numbers[segment] = number;
@@ -180,8 +142,8 @@ WEIR__R_FUNCTION void weir__r_hand(weir__r_scheduler *s, weir__r_card *card, con
 
 // Hands out the oldest tasks that are pending, in their order, as long as they have no more entries than `spare` in all; of one that has
 // more than `most`, which no number of idle workers has, so many count. What they wait for is done, or was handed out before them.
-WEIR__R_FUNCTION uint32_t weir__r_hand_out_oldest(weir__r_scheduler *s, weir__r_card *card, const weir__r_host *host,
-                                                  uint32_t spare, uint32_t most) {
+WEIR__R_FUNCTION uint32_t weir__r_hand_out_oldest(weir__r_scheduler *s, weir__r_card *card, uint32_t spare,
+                                                  uint32_t most) {
   const uint32_t lanes = WEIR__R_LANES, start = s->oldest % lanes, after = (weir__r_lane() - s->oldest) % lanes;
   const uint32_t number = s->oldest + after;
   uint32_t entries = 0;
@@ -206,7 +168,7 @@ WEIR__R_FUNCTION uint32_t weir__r_hand_out_oldest(weir__r_scheduler *s, weir__r_
   WEIR__R_UNROLL
   for (uint32_t k = 0; k < WEIR__R_PENDING; k++)
     if (is && s->tasks[k].number == number) s->tasks[k].entries = 0;
-  weir__r_hand(s, card, host, is, number, 0, weir__r_count(taken & ((1u << after) - 1)), before, tasks,
+  weir__r_hand(s, card, is, number, 0, weir__r_count(taken & ((1u << after) - 1)), before, tasks,
                count == lanes ? all : end);
   return tasks;
 }
@@ -221,14 +183,14 @@ WEIR__R_FUNCTION uint32_t weir__r_edges_are_done(const weir__r_card *card, weir_
     if (!are || i >= count) continue;
     uint32_t edge = next;
     next = i + 1 < count ? edges[i + 1] : 0; // on its way while this one is looked at
-    are = weir__r_is_done(weir__r_load_long_acquire(&card->done[edge % WEIR__R_SLOTS]), edge);
+    are = weir__r_is_done(weir__r_load_long_acquire(&card->done[edge % WEIR__R_SLOTS].word), edge);
     if (!are) pending->awaited = edge;
   }
   return are;
 }
 
 // Hands out tasks whose predecessors are done, one of each lane at most. `done`: what each awaited task's slot was seen to have.
-WEIR__R_FUNCTION uint32_t weir__r_hand_out_ready(weir__r_scheduler *s, weir__r_card *card, const weir__r_host *host,
+WEIR__R_FUNCTION uint32_t weir__r_hand_out_ready(weir__r_scheduler *s, weir__r_card *card,
                                                  const uint64_t done[WEIR__R_PENDING]) {
   weir__r_pending one = {0, 0, 0, 0};
   uint32_t place = 0;
@@ -252,24 +214,23 @@ WEIR__R_FUNCTION uint32_t weir__r_hand_out_ready(weir__r_scheduler *s, weir__r_c
   if (mask == 0) return 0;
   uint32_t before = weir__r_sum_before(ready ? one.entries : 0, &all);
   uint32_t rank = weir__r_count(mask & ((1u << weir__r_lane()) - 1));
-  weir__r_hand(s, card, host, ready, one.number, WEIR__R_READY, rank, before, weir__r_count(mask), all);
+  weir__r_hand(s, card, ready, one.number, WEIR__R_READY, rank, before, weir__r_count(mask), all);
   return weir__r_count(mask);
 }
 
 // Hands out what may be: tasks whose predecessors are done; and the oldest, while more workers are idle than are kept, which
 // then wait for the predecessors themselves and so begin sooner.
-WEIR__R_FUNCTION uint32_t weir__r_hand_out(weir__r_scheduler *s, weir__r_card *card, const weir__r_host *host,
-                                           uint32_t workers) {
+WEIR__R_FUNCTION uint32_t weir__r_hand_out(weir__r_scheduler *s, weir__r_card *card, uint32_t workers) {
   uint32_t claimed = weir__r_load(&card->claimed), kept = workers / WEIR__R_KEPT;
   uint64_t done[WEIR__R_PENDING];
   WEIR__R_UNROLL
   for (uint32_t k = 0; k < WEIR__R_PENDING; k++) {
     uint32_t awaits = s->tasks[k].entries > 0 && s->tasks[k].edges > 0;
-    done[k] = awaits ? weir__r_load_long(&card->done[s->tasks[k].awaited % WEIR__R_SLOTS]) : 0;
+    done[k] = awaits ? weir__r_load_long(&card->done[s->tasks[k].awaited % WEIR__R_SLOTS].word) : 0;
   }
   int32_t spare = (int32_t)(weir__r_from(claimed, 0) - s->positions - kept);
-  uint32_t tasks = weir__r_hand_out_oldest(s, card, host, spare < 0 ? 0 : (uint32_t)spare, workers - kept);
-  return s->pending == 0 ? tasks : tasks + weir__r_hand_out_ready(s, card, host, done);
+  uint32_t tasks = weir__r_hand_out_oldest(s, card, spare < 0 ? 0 : (uint32_t)spare, workers - kept);
+  return s->pending == 0 ? tasks : tasks + weir__r_hand_out_ready(s, card, done);
 }
 
 // Tells the host what time it is on the card. `answered` is the last one that was answered; returns what is now.
@@ -291,46 +252,58 @@ WEIR__R_FUNCTION uint32_t weir__r_await_worker(const weir__r_card *card) {
   return 1;
 }
 
+// What the fetcher has done, the same for all lanes.
+typedef struct weir__r_news {
+  uint32_t fetched, phase;
+} weir__r_news;
+
+WEIR__R_FUNCTION weir__r_news weir__r_news_of(const weir__r_desk *desk) {
+  uint64_t seen = weir__r_lane() == 0 ? weir__r_block_load_long_acquire(&desk->fetched) : 0;
+  weir__r_news news = {weir__r_from((uint32_t)(seen >> 32), 0), weir__r_from((uint32_t)seen, 0)};
+  weir__r_meet();
+  return news;
+}
+
+WEIR__R_FUNCTION void weir__r_tell(weir__r_desk *desk, uint32_t phase) {
+  if (weir__r_lane() == 0) weir__r_block_store_release(&desk->phase, phase);
+}
+
 // The scheduler's whole work in the launch `epoch`, which has so many workers. It lets all leave when nothing was published for
 // `idle_ns`, when the host asks for it, and when the launch has lasted `most_ns`; always with nothing in flight. However short these
 // times are, a launch answers what was asked before it and, unless no worker comes, takes in a batch of what was published before it.
-// A host that wants to abort is seen from wherever it is: in a look that it does anyway, or in one of the late ones.
-WEIR__R_FUNCTION void weir__r_schedule(weir__r_card *card, weir__r_host *host, uint32_t epoch, uint32_t workers,
-                                       uint64_t idle_ns, uint64_t most_ns) {
+WEIR__R_FUNCTION void weir__r_schedule(weir__r_desk *desk, weir__r_card *card, weir__r_host *host, uint32_t epoch,
+                                       uint32_t workers, uint64_t idle_ns, uint64_t most_ns) {
   weir__r_scheduler s;
   uint32_t ends = !weir__r_await_worker(card), answered = weir__r_from(host->answer, 0);
+  const uint32_t phase = ends ? WEIR__R_LOOKS_ONLY : WEIR__R_FETCHES;
+  weir__r_tell(desk, phase);
   uint64_t start = weir__r_now_ns(), now = start, busy = start;
   uint32_t worked = 1; // since `busy`
   weir__r_open(&s, card);
   for (uint32_t rounds = 0;; rounds++) {
     // What the first lane reads of the time, and of what others write, decides for all.
-    uint32_t takes = !ends && (s.pending == 0 ||
-                               (rounds % WEIR__R_ROUNDS_PER_LOOK == 0 && weir__r_has_room(&s))); // what is published
-    uint32_t looks = takes || s.pending == 0 || rounds % WEIR__R_ROUNDS_PER_LATE_LOOK == 0, done = 0;
-    weir__r_signals signals = {0, 0, 0, 0};
-    if (looks) {
-      now = weir__r_now_ns();
-      signals = weir__r_signals_of(host);
-      uint32_t tail = weir__r_from(signals.tail, 0);
-      weir__r_meet();
-      if (takes) done = weir__r_fetch(&s, card, host, tail);
-    }
-    if (s.pending > 0) done += weir__r_hand_out(&s, card, host, workers);
-    uint32_t idle = done == 0 && s.pending == 0 && weir__r_from(weir__r_load_acquire(&card->finished) == s.fetched, 0);
+    weir__r_news news = weir__r_news_of(desk);
+    uint32_t done = 0, looked = news.phase == phase, more = !ends && news.fetched != s.fetched;
+    if (more && weir__r_has_room(&s)) done = weir__r_take_in(&s, card, news.fetched);
+    if (s.pending > 0) done += weir__r_hand_out(&s, card, workers);
+    if (s.pending == 0 || rounds % WEIR__R_ROUNDS_PER_CLOCK == 0) now = weir__r_now_ns();
+    uint32_t idle =
+        looked && !more && s.pending == 0 && done == 0 && weir__r_from(weir__r_load(&card->finished) == s.fetched, 0);
     if (idle) {
       if (worked) busy = now;
       worked = 0;
-      answered = weir__r_answer(host, signals.ask, answered);
-      uint32_t leaves = ends || now - busy >= idle_ns || signals.stop == epoch;
+      answered = weir__r_answer(host, weir__r_block_load_acquire(&desk->ask), answered);
+      uint32_t leaves = ends || now - busy >= idle_ns || weir__r_block_load_acquire(&desk->stop) == epoch;
       if (weir__r_from(leaves, 0)) break;
     } else {
       worked = 1;
     }
-    ends = weir__r_from(ends || now - start >= most_ns, 0);
+    if (looked) ends = weir__r_from(ends || now - start >= most_ns, 0);
     if (done == 0 && (s.pending > 0 || !weir__r_verify(&s, card))) weir__r_pause();
   }
   weir__r_close(&s, card);
   if (weir__r_lane() == 0) weir__r_store_release(&card->leaving, epoch);
+  weir__r_tell(desk, WEIR__R_ENDS);
 }
 
 #endif // WEIR_DEVICE_CUDA_RESIDENT_PROTOCOL_SCHEDULER_H

@@ -99,9 +99,8 @@ WEIR__R_FUNCTION uint32_t weir__r_move_bytes(const uint64_t *args, uint32_t unit
 
 // Waits until an earlier task is done. Any thread of the block; those behind a barrier of the block see what the task wrote.
 WEIR__R_FUNCTION void weir__r_await(const weir__r_card *card, uint32_t number) {
-  const uint64_t *done = &card->done[number % WEIR__R_SLOTS];
-  while (!weir__r_is_done(weir__r_load_long(done), number)) weir__r_pause();
-  (void)weir__r_load_long_acquire(done);
+  const uint64_t *done = &card->done[number % WEIR__R_SLOTS].word;
+  while (!weir__r_is_done(weir__r_load_long_acquire(done), number)) weir__r_pause();
 }
 
 // Units of the task begin with this one. All that it comes after was awaited. The host has the time before the task counts as done:
@@ -118,15 +117,15 @@ WEIR__R_FUNCTION uint32_t weir__r_finish(weir__r_card *card, weir__r_host *host,
   // Before the task counts as done: none that comes after it begins earlier. Clocks go on, so what is there is no later.
   if (task->timed) weir__r_max_long(&card->ended_ns[slot], weir__r_now_ns());
   if (task->units <= weir__r_per_entry(task))
-    weir__r_store_long_release(&card->done[slot], done);
-  else if (weir__r_add_long(&card->done[slot], 1) + 1 != done)
+    weir__r_store_long_release(&card->done[slot].word, done);
+  else if (weir__r_add_long(&card->done[slot].word, 1) + 1 != done)
     return 0;
   if (task->timed) host->times[slot].end_ns = weir__r_load_long(&card->ended_ns[slot]);
   return 1;
 }
 
 WEIR__R_FUNCTION void weir__r_report(weir__r_card *card, weir__r_host *host, uint32_t number) {
-  uint32_t position = weir__r_add(&card->finished, 1);
+  uint32_t position = weir__r_add_relaxed(&card->finished, 1);
   weir__r_host_store_done(&host->done[position % WEIR__R_SLOTS], (uint64_t)(position + 1) << 32 | number);
 }
 

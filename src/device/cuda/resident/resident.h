@@ -153,6 +153,7 @@ void weir__resident_ring_destroy(weir__resident *resident);
 // Writes a task behind those in the ring, with its edges to published ones; its functions are linked. False: there is no room.
 bool weir__resident_write(weir__cuda_device *device, weir__task *task);
 void weir__resident_publish(weir__resident *resident);
+bool weir__resident_has_report(const weir__resident *resident);
 // Takes numbers of tasks that the card has reported; at most WEIR__RESIDENT_REPORTS. Returns how many.
 uint32_t weir__resident_fetch(weir__resident *resident, uint32_t numbers[WEIR__RESIDENT_REPORTS]);
 

@@ -16,7 +16,7 @@ static uint32_t first_number(const weir__host *host) {
 static void set_numbers(weir__r_host *host, weir__r_card *card, uint32_t first) {
   uint32_t before = first - 1;
   for (uint32_t i = 0; i < WEIR__R_SLOTS; i++) {
-    card->done[(before - i) % WEIR__R_SLOTS] = weir__r_done_word(before - i);
+    card->done[(before - i) % WEIR__R_SLOTS].word = weir__r_done_word(before - i);
     host->done[(before - i - 1) % WEIR__R_SLOTS] = (uint64_t)(before - i) << 32;
   }
   host->tail = card->fetched = card->finished = before;
@@ -201,6 +201,11 @@ void weir__resident_publish(weir__resident *resident) {
   if (resident->published == resident->written) return;
   resident->published = resident->written;
   weir__r_publish(resident->host, resident->written);
+}
+
+bool weir__resident_has_report(const weir__resident *resident) {
+  uint32_t number;
+  return resident->in_flight > 0 && weir__r_is_reported(resident->host, resident->reported + 1, &number);
 }
 
 uint32_t weir__resident_fetch(weir__resident *resident, uint32_t numbers[WEIR__RESIDENT_REPORTS]) {
