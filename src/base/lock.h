@@ -40,6 +40,12 @@ static inline bool weir__lock_try(weir__lock *lock) {
                                                  memory_order_relaxed);
 }
 
+// Whether somebody had it a moment ago.
+static inline bool weir__lock_is_held(const weir__lock *lock) {
+  uint32_t state = atomic_load_explicit(&lock->state, memory_order_relaxed);
+  return state == WEIR__LOCK_HELD || state == WEIR__LOCK_AWAITED || state == WEIR__LOCK_STARVES;
+}
+
 static inline void weir__lock_acquire(weir__lock *lock) {
   uint32_t free_state = WEIR__LOCK_FREE;
   if (!atomic_compare_exchange_strong_explicit(&lock->state, &free_state, WEIR__LOCK_HELD, memory_order_acquire,

@@ -92,9 +92,10 @@ struct weir__in_order_device {
   alignas(64) pthread_t thread;
   bool has_thread;
   // Of the thread alone.
-  bool hurries;     // it sleeps, or rests, as soon as a round found nothing; set by `work`
-  bool slept;       // before this round; whoever looks clears it
-  uint64_t spin_ns; // before it rests or sleeps
+  bool hurries;        // it sleeps, or rests, as soon as a round found nothing; set by `work`
+  bool slept;          // before this round; whoever looks clears it
+  uint64_t spin_ns;    // before it rests or sleeps
+  uint64_t put_off_ns; // since when reports are put off; 0: they are not
   uint32_t queue_count, next_polled;
   weir__queues *queues;            // their choice
   weir__operation_list *in_flight; // per queue
@@ -163,6 +164,9 @@ void weir__in_order_refuse(weir__in_order_device *device, weir__operation *opera
 
 // Reports what is done: of all queues, or of one of them in turn. Returns whether anything was.
 bool weir__in_order_poll(weir__in_order_device *device, bool all);
+// Whether reports may take the context's lock now. False: somebody has it, and tasks have come, which go first: a thread that submits
+// has the lock most of the time, and would keep this one from launching what it submits. Reports are put off for 20 us at most.
+bool weir__in_order_may_report(weir__in_order_device *device);
 // Reports a queue's operations up to this one, which are done.
 void weir__in_order_report_up_to(weir__in_order_device *device, uint32_t queue, const weir__operation *last);
 // Lets tasks go on whose fences are over, and reports imports. Returns whether there were any.

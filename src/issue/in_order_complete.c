@@ -5,8 +5,11 @@
 #include <string.h>
 
 #include "base/allocate.h"
+#include "base/clock.h"
 #include "device/graph.h"
 #include "issue/in_order.h"
+
+enum { MOST_PUT_OFF_NS = 20000, MOST_ROUNDS = 256 };
 
 void weir__in_order_fence_destroy(weir__in_order_device *device, weir__external_fence *fence) {
   if (device->table->fence_destroy != NULL)
@@ -75,6 +78,22 @@ void weir__in_order_report_up_to(weir__in_order_device *device, uint32_t queue, 
   weir__host_unlock(host);
 }
 
+bool weir__in_order_may_report(weir__in_order_device *device) {
+  weir__host *host = device->device.host;
+  for (uint32_t round = 0; weir__lock_is_held(&host->lock) && weir__may_spin(); round++) {
+    if (weir__inbox_count(&device->inbox) > 0) {
+      uint64_t now = weir__clock_ns();
+      if (device->put_off_ns == 0) device->put_off_ns = now;
+      if (now - device->put_off_ns < MOST_PUT_OFF_NS) return false;
+      break;
+    }
+    if (round == MOST_ROUNDS) break;
+    weir__pause();
+  }
+  device->put_off_ns = 0;
+  return true;
+}
+
 bool weir__in_order_poll(weir__in_order_device *device, bool all) {
   bool any = false;
   if (device->table->look != NULL) device->table->look(device);
@@ -84,6 +103,7 @@ bool weir__in_order_poll(weir__in_order_device *device, bool all) {
     if (device->in_flight[queue].first == NULL) continue;
     const weir__operation *last = device->table->last_done(device, queue);
     if (last == NULL) continue;
+    if (!weir__in_order_may_report(device)) return any;
     weir__in_order_report_up_to(device, queue, last);
     any = true;
   }

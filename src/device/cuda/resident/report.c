@@ -27,11 +27,12 @@ bool weir__resident_poll(weir__cuda_device *device) {
   weir__resident *resident = device->resident;
   weir__host *host = device->base.device.host;
   uint32_t numbers[WEIR__RESIDENT_REPORTS];
-  uint32_t count = weir__resident_fetch(resident, numbers);
-  if (count == 0) {
+  if (!weir__resident_has_report(resident)) {
     weir__resident_watch(device);
     return false;
   }
+  if (!weir__in_order_may_report(&device->base)) return false;
+  uint32_t count = weir__resident_fetch(resident, numbers);
   resident->quiet = 0;
   resident->stuck = false;
   weir__host_lock(host);
