@@ -180,8 +180,10 @@ WEIR__R_FUNCTION uint32_t weir__r_is_done(uint64_t word, uint32_t number) {
   return (int64_t)(word - weir__r_done_word(number)) >= 0;
 }
 
-#include "device/cuda/resident/protocol_fetcher.h"
 #include "device/cuda/resident/protocol_memory.h"
+
+// Made of what is above.
+#include "device/cuda/resident/protocol_fetcher.h"
 #include "device/cuda/resident/protocol_scheduler.h"
 #include "device/cuda/resident/protocol_worker.h"
 
