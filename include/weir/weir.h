@@ -543,7 +543,7 @@ WEIR_API void weir_event_release(weir_event *event);
 
 // Waits for all tasks, then writes a file, as the end of its name says. `title` may be NULL.
 // - ".json": what the tasks did, in the format of Chrome's traces. `weir timeline` makes a page for a browser from it,
-//   Perfetto opens it, and `weir check` verifies it.
+//   Perfetto opens it, and `weir check` verifies it beside the stream that ran.
 // - ".jsonl": what the program issued, as a recorded stream, which `weir plan` and `weir replay` take. It has tasks with
 //   their accesses and measured times, and what the host waited for; docs/guide/timeline.md says how, and what it lacks.
 // Errors: INVALID_ARGUMENT (the context does not trace, another ending, what a stream cannot express), IO, OUT_OF_MEMORY.
