@@ -60,6 +60,13 @@ void weir__mpi_check_compare(weir_mpi *mpi) {
   }
 }
 
+uint64_t weir__mpi_check_compared(weir_mpi *mpi) {
+  weir__mpi_check_compare(mpi); // this rank may have gone on since the last pairs came
+  const weir__mpi_history *history = &mpi->history;
+  if (mpi->differs != 0) return 0;
+  return history->own_through < history->other_through ? history->own_through : history->other_through;
+}
+
 static void take_check(weir_mpi *mpi, const weir__mpi_control *control) {
   pthread_mutex_lock(&mpi->shared);
   bool added = weir__mpi_history_add_other(&mpi->history, control->pairs, control->count, control->number);
@@ -89,12 +96,12 @@ static void take_failed(weir_mpi *mpi, uint32_t from, const weir__mpi_control *c
 static void take_ping(weir_mpi *mpi, uint32_t from) {
   pthread_mutex_lock(&mpi->shared);
   weir__mpi_check_flush(mpi);
-  const weir__mpi_control answer = {
-      .kind = WEIR__MPI_PONG,
-      .in_call = atomic_load_explicit(&mpi->in_call, memory_order_relaxed),
-      .number = mpi->history.own_through,
-      .messages = {atomic_load_explicit(&mpi->sent_to[from], memory_order_relaxed),
-                   atomic_load_explicit(&mpi->received_from[from], memory_order_relaxed)}};
+  const weir__mpi_control answer = {.kind = WEIR__MPI_PONG,
+                                    .in_call = atomic_load_explicit(&mpi->in_call, memory_order_relaxed),
+                                    .number = mpi->history.own_through,
+                                    .messages = {atomic_load_explicit(&mpi->sent_to[from], memory_order_relaxed),
+                                                 atomic_load_explicit(&mpi->received_from[from], memory_order_relaxed),
+                                                 weir__mpi_check_compared(mpi)}};
   weir__mpi_control_send(mpi, from, &answer, offsetof(weir__mpi_control, messages) + sizeof answer.messages);
   pthread_mutex_unlock(&mpi->shared);
 }
@@ -108,6 +115,7 @@ static void take_pong(weir_mpi *mpi, uint32_t from, const weir__mpi_control *con
   }
   peer->sends = control->messages.to;
   peer->receives = control->messages.from;
+  peer->compared = control->messages.compared;
 }
 
 // Rank 0 counts the ranks that have come to their end, itself among them, and tells the others when all have.

@@ -38,6 +38,7 @@ typedef struct weir__mpi_control {
     } clock;
     struct {
       uint64_t to, from; // the receiver, by the calls that the sender has submitted
+      uint64_t compared; // calls up to this one are like those of the rank before the sender
     } messages;
   };
 } weir__mpi_control;
@@ -56,6 +57,9 @@ void weir__mpi_check_flush(struct weir_mpi *mpi);
 
 // Compares calls with those of the rank before, and asks for its text if one differs. `shared` is held.
 void weir__mpi_check_compare(struct weir_mpi *mpi);
+
+// The call up to which this rank's calls are compared, and like those of the rank before. `shared` is held.
+uint64_t weir__mpi_check_compared(struct weir_mpi *mpi);
 
 // Tells rank 0 that this rank has come to its end; whether all ranks have. `shared` is held.
 void weir__mpi_bye(struct weir_mpi *mpi);

@@ -13,7 +13,6 @@ enum {
   SPIN_NS = 200000,           // after the last message who waits only gives way to others for so long,
   PART = 8,                   // then it sleeps for such a part of the time since then,
   LONGEST_SLEEP_NS = 1000000, // for so long at most
-  SUSPICION_NS = 1000000000,  // how long the first call that differs is looked for
 };
 
 static void take_pending(weir__mpi_message *message) {
@@ -74,8 +73,7 @@ static void look_after(weir_mpi *mpi, uint64_t now) {
     mpi->watched_ns = now;
     weir__mpi_watch(mpi, now);
   }
-  if (weir__mpi_is_fine(mpi) && mpi->suspected_ns != 0 && now >= mpi->suspected_ns + SUSPICION_NS)
-    weir__mpi_fail(mpi, WEIR_ERROR_INVALID_ARGUMENT, true, "ranks submit different programs: %.400s", mpi->suspicion);
+  if (weir__mpi_is_fine(mpi)) weir__mpi_look_after_suspicion(mpi, now);
   if (weir__mpi_is_fine(mpi)) return;
   weir__mpi_settle_doubted(mpi);
   clear(mpi, now);

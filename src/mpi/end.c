@@ -6,6 +6,12 @@
 #include "job.h"
 #include "weir/external.h"
 
+enum {
+  SUSPICIONS = 4,    // in a time-out; so long the first call that differs is looked for
+  ASK_NS = 50000000, // after which ranks are asked again
+};
+static const uint64_t FOREVER_NS = UINT64_C(60000000000); // stands for a time-out without end
+
 static void end_send(weir_mpi *mpi, weir__mpi_message *message) {
   if (message->held != NULL && !message->is_abandoned) weir_host_event_signal(message->held, WEIR_OK);
   if (message->kind == WEIR__MPI_SEND) {
@@ -39,22 +45,51 @@ static void count_receive(weir_mpi *mpi, const weir__mpi_message *message) {
   pthread_mutex_unlock(&mpi->shared);
 }
 
+// Has all ranks compare their calls, and tell how far they have.
+static void ask_all(weir_mpi *mpi, uint64_t now) {
+  pthread_mutex_lock(&mpi->shared);
+  weir__mpi_check_flush(mpi);
+  for (uint32_t rank = 0; rank < mpi->size; rank++) {
+    if (rank != mpi->rank) weir__mpi_control_post(mpi, rank, WEIR__MPI_PING, mpi->suspected, NULL);
+  }
+  pthread_mutex_unlock(&mpi->shared);
+  mpi->asked_ns = now;
+}
+
 // Contents do not fit what is waited for. All ranks are asked for their calls, so that the first that differs is found;
-// if none is, what was seen here makes the job fail.
-__attribute__((format(printf, 3, 4))) static void suspect(weir_mpi *mpi, const weir__mpi_message *message,
-                                                          const char *format, ...) {
+// if none is, what was seen here makes the job fail. `sent`: for which call the contents are, as far as that is known.
+__attribute__((format(printf, 4, 5))) static void suspect(weir_mpi *mpi, const weir__mpi_message *message,
+                                                          uint64_t sent, const char *format, ...) {
   if (mpi->suspected_ns != 0) return;
   va_list arguments;
   va_start(arguments, format);
   pthread_mutex_lock(&mpi->shared);
   vsnprintf(mpi->suspicion, sizeof mpi->suspicion, format, arguments);
-  weir__mpi_check_flush(mpi);
-  for (uint32_t rank = 0; rank < mpi->size; rank++) {
-    if (rank != mpi->rank) weir__mpi_control_post(mpi, rank, WEIR__MPI_PING, message->number, NULL);
-  }
   pthread_mutex_unlock(&mpi->shared);
   va_end(arguments);
+  mpi->suspected = sent < message->number ? sent : message->number;
   mpi->suspected_ns = weir__mpi_now();
+  ask_all(mpi, mpi->suspected_ns);
+}
+
+// All ranks have compared their calls up to where the two met that did not fit, and found no difference.
+static bool are_alike(weir_mpi *mpi) {
+  pthread_mutex_lock(&mpi->shared);
+  uint64_t least = weir__mpi_check_compared(mpi);
+  pthread_mutex_unlock(&mpi->shared);
+  for (uint32_t rank = 0; rank < mpi->size; rank++) {
+    if (rank != mpi->rank && mpi->peers[rank].compared < least) least = mpi->peers[rank].compared;
+  }
+  return least >= mpi->suspected;
+}
+
+void weir__mpi_look_after_suspicion(weir_mpi *mpi, uint64_t now) {
+  if (mpi->suspected_ns == 0) return;
+  uint64_t timeout = mpi->options.timeout_ns == WEIR_FOREVER ? FOREVER_NS : mpi->options.timeout_ns;
+  if (are_alike(mpi) || now >= mpi->suspected_ns + timeout / SUSPICIONS)
+    weir__mpi_fail(mpi, WEIR_ERROR_INVALID_ARGUMENT, true, "ranks submit different programs: %.400s", mpi->suspicion);
+  else if (now >= mpi->asked_ns + ASK_NS)
+    ask_all(mpi, now);
 }
 
 // The contents did not come: the task says why.
@@ -101,7 +136,7 @@ static void end_receive(weir_mpi *mpi, weir__mpi_message *message) {
   const weir__mpi_header *header = message->wire;
   bool came = message->error == NULL && weir__mpi_is_fine(mpi);
   if (came && (header->number != message->number || header->hash != message->hash || header->bytes != message->bytes)) {
-    suspect(mpi, message,
+    suspect(mpi, message, header->number,
             "rank %u sends %llu bytes for its call %llu, and rank %u waits for %llu bytes for its call %llu '%s'",
             message->peer, (unsigned long long)header->bytes, (unsigned long long)header->number, mpi->rank,
             (unsigned long long)message->bytes, (unsigned long long)message->number, message->label);
@@ -134,9 +169,9 @@ void weir__mpi_message_error(weir_mpi *mpi, weir__mpi_message *message, const we
   message->error = done->error;
   if (done->cancelled) return;
   if (done->truncated)
-    suspect(mpi, message, "rank %u sends more than the %llu bytes that rank %u waits for in its call %llu '%s'",
-            message->peer, (unsigned long long)message->bytes, mpi->rank, (unsigned long long)message->number,
-            message->label);
+    suspect(mpi, message, UINT64_MAX,
+            "rank %u sends more than the %llu bytes that rank %u waits for in its call %llu '%s'", message->peer,
+            (unsigned long long)message->bytes, mpi->rank, (unsigned long long)message->number, message->label);
   else
     weir__mpi_fail(mpi, WEIR_ERROR_DEVICE_LOST, true, "call %llu '%s': a message between ranks %u and %u failed: %s",
                    (unsigned long long)message->number, message->label, mpi->rank, message->peer, done->error);

@@ -18,6 +18,9 @@ bool weir__mpi_begin_messages(struct weir_mpi *mpi, uint64_t now);
 void weir__mpi_message_error(struct weir_mpi *mpi, weir__mpi_message *message, const weir__mpi_done *done);
 void weir__mpi_message_end(struct weir_mpi *mpi, weir__mpi_message *message);
 
+// After contents came that did not fit: makes the job fail once it is known, or cannot be found out, that no call differs.
+void weir__mpi_look_after_suspicion(struct weir_mpi *mpi, uint64_t now);
+
 // After a failure: lets tasks go whose contents came and did not fit. They fail with the job's failure.
 void weir__mpi_settle_doubted(struct weir_mpi *mpi);
 

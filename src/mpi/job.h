@@ -34,6 +34,7 @@ typedef struct weir__mpi_peer {
   uint64_t number;          // the last call that it said it has submitted
   uint64_t sends, receives; // messages of contents to and from this rank, of the calls before that
   uint64_t number_ns;       // when that grew, or the program was in a call
+  uint64_t compared;        // calls up to this one are like those of the rank before it
 } weir__mpi_peer;
 
 struct weir_mpi {
@@ -94,6 +95,8 @@ struct weir_mpi {
   uint64_t cancelled_ns; // when messages were cancelled after a failure; 0: they were not
   bool has_abandoned;    // what could not be cancelled
   uint64_t suspected_ns; // when contents came that did not fit; 0: none did
+  uint64_t asked_ns,
+      suspected; // when ranks were asked for their calls since; up to which call there must be a difference
   weir__mpi_message *doubted; // whose contents did not: their tasks wait until it is known which call differs
   char suspicion[WEIR__MPI_TEXT];
   uint64_t watched_ns;

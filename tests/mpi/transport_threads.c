@@ -20,6 +20,7 @@ typedef struct item {
   struct item *end;             // of that
   uint32_t polls;               // of the receiver since it was matched,
   int64_t matched_ms;           // which was then
+  int64_t due_ms;               // of a message that arrives late
   uint64_t bytes;
   weir__mpi_done done;
 } item;
@@ -32,6 +33,7 @@ typedef struct rank_transport {
   weir__mpi_transport base;
   threads_job *job;
   items messages, receives, ended, stuck, slow; // `slow`: matched messages with device memory, each before its receive
+  items late;                                   // messages that have not arrived
   threads_sticking sticks;
   bool has_ended_late;
   int64_t cancelled_ms; // when
@@ -43,7 +45,7 @@ typedef struct rank_transport {
 struct threads_job {
   pthread_mutex_t lock;
   uint32_t size;
-  int64_t slow_ms;
+  int64_t slow_ms, control_ms;
   rank_transport ranks[MAX_RANKS];
 };
 
@@ -125,6 +127,15 @@ static void deliver_slow(rank_transport *self) {
   }
 }
 
+static void deliver_late(rank_transport *self) {
+  while (self->late.first != NULL && now_ms() >= self->late.first->due_ms) {
+    item *message = self->late.first;
+    self->late.first = message->next;
+    append(&self->messages, message);
+    match(self);
+  }
+}
+
 // Ends late what was stuck, and writes to its memory once more.
 static void end_stuck(rank_transport *self) {
   if (self->sticks != THREADS_STICK_FOR_LONG || self->cancelled_ms == 0 || now_ms() < self->cancelled_ms + STUCK_MS)
@@ -161,7 +172,9 @@ static bool send_message(weir__mpi_transport *base, weir__mpi_channel channel, u
   self->sent_bytes += channel == WEIR__MPI_CONTENTS ? bytes : 0;
   if (!of_device) append(&self->ended, ended);
   if (!self->dead && !other->dead) {
-    append(&other->messages, message);
+    bool late = channel == WEIR__MPI_CONTROL && self->job->control_ms > 0;
+    if (late) message->due_ms = now_ms() + self->job->control_ms;
+    append(late ? &other->late : &other->messages, message);
     match(other);
   } else {
     free(message->memory);
@@ -191,6 +204,7 @@ static uint32_t poll_messages(weir__mpi_transport *base, weir__mpi_done *out_don
   pthread_mutex_lock(&self->job->lock);
   end_stuck(self);
   deliver_slow(self);
+  deliver_late(self);
   while (count < most && self->ended.first != NULL) {
     item *ended = self->ended.first;
     self->ended.first = ended->next;
@@ -249,6 +263,7 @@ static bool close_transport(weir__mpi_transport *base, bool lost) {
   pthread_mutex_lock(&self->job->lock);
   self->dead = true;
   drop(&self->messages, true);
+  drop(&self->late, true);
   drop(&self->receives, false);
   drop(&self->ended, false);
   drop_slow(self);
@@ -299,6 +314,12 @@ void threads_stick(threads_job *job, uint32_t rank, threads_sticking how) {
 void threads_slow(threads_job *job, uint32_t ms) {
   pthread_mutex_lock(&job->lock);
   job->slow_ms = ms;
+  pthread_mutex_unlock(&job->lock);
+}
+
+void threads_delay_control(threads_job *job, uint32_t ms) {
+  pthread_mutex_lock(&job->lock);
+  job->control_ms = ms;
   pthread_mutex_unlock(&job->lock);
 }
 

@@ -25,6 +25,9 @@ void threads_stick(threads_job *job, uint32_t rank, threads_sticking how);
 // From now on contents of a device, or for one, take so many milliseconds at least.
 void threads_slow(threads_job *job, uint32_t ms);
 
+// From now on messages of control arrive so many milliseconds late.
+void threads_delay_control(threads_job *job, uint32_t ms);
+
 // Whether something that was stuck has ended late, after it was written to once more.
 bool threads_has_ended_late(threads_job *job, uint32_t rank);
 
