@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "job.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -8,6 +9,7 @@
 #include "drive.h"
 #include "nccl.h"
 #include "progress.h"
+#include "weir/error.h"
 #include "weir/external.h"
 
 enum { DEFAULT_SECONDS = 60, DEFAULT_DIRECT_BYTES = 256 << 10 };
@@ -98,9 +100,17 @@ static weir_status start(weir_mpi *mpi) {
   weir__mpi_receive_control(mpi);
   if (pthread_create(&mpi->thread, NULL, weir__mpi_progress, mpi) != 0)
     return weir__mpi_error(WEIR_ERROR_OUT_OF_MEMORY, "no thread can be started");
-  // The thread alone is enough, and slower: a context that takes part in two jobs gives its workers to the first.
-  mpi->looks_in_turns = weir_context_set_progress(mpi->context, weir__mpi_idle, mpi) == WEIR_OK;
   return WEIR_OK;
+}
+
+// Tries what need not succeed, and leaves the last error as it was. The thread alone is enough, and slower: a context that
+// takes part in two jobs gives its workers to the first. And a context may trace or not.
+static void try_more(weir_mpi *mpi) {
+  char before[8192];
+  snprintf(before, sizeof before, "%s", weir_last_error());
+  mpi->looks_in_turns = weir_context_set_progress(mpi->context, weir__mpi_idle, mpi) == WEIR_OK;
+  weir__mpi_clock_begin(mpi);
+  if (strcmp(before, weir_last_error()) != 0) (void)weir_set_last_error(WEIR_OK, before);
 }
 
 weir_status weir__mpi_create_over(weir_context *context, const weir_mpi_options *options,
@@ -124,7 +134,7 @@ weir_status weir__mpi_create_over(weir_context *context, const weir_mpi_options 
     weir__mpi_destroy(mpi);
     return status;
   }
-  weir__mpi_clock_begin(mpi);
+  try_more(mpi);
   *out_mpi = mpi;
   return WEIR_OK;
 }

@@ -133,6 +133,22 @@ static void test_left_out_wrongly(void **state) {
   }
 }
 
+static void no_error_body(rank_run *run) {
+  snprintf(run->text, sizeof run->text, "%s", weir_last_error());
+  run->status = weir_mpi_finish(run->mpi);
+}
+
+// After weir_mpi_create had succeeded the last error was that the context does not trace.
+static void test_no_error(void **state) {
+  (void)state;
+  rank_run runs[2];
+  rank_threads_run(runs, 2, 0, &(weir_mpi_options){0}, no_error_body);
+  for (uint32_t r = 0; r < 2; r++) {
+    assert_string_equal(runs[r].text, "");
+    assert_int_equal(runs[r].status, WEIR_OK);
+  }
+}
+
 static void refused_body(rank_run *run) {
   weir_buffer *a, *local;
   weir_mpi_buffer_create(run->mpi, 64, 0, &a);
@@ -353,6 +369,7 @@ int main(void) {
                                      cmocka_unit_test(test_cause),
                                      cmocka_unit_test(test_counts_in_a_task),
                                      cmocka_unit_test(test_left_out_wrongly),
+                                     cmocka_unit_test(test_no_error),
                                      cmocka_unit_test(test_null)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
