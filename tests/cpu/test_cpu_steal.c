@@ -9,7 +9,9 @@
 
 #include <cmocka.h>
 
+#include "device/cpu/cpu.h"
 #include "meeting.h"
+#include "weir/external.h"
 #include "weir/graph.h"
 
 static const uint32_t worker_counts[] = {1, 2, 5, 13};
@@ -109,33 +111,61 @@ static void kernels_that_are_known_to_be_long(void **state) {
   }
 }
 
-// Kernels that were tiny so far, each submitted when those before it already wait for it.
+// The kernel is tiny so far, and is submitted as often as there are workers, each time when those before wait for it.
+static void meet_though_tiny(weir_context *context, weir_kernel *kernel, uint32_t workers, int round) {
+  enum { TINY = 100 };
+  meeting all, alone;
+  meeting_initialize(&alone, 1);
+  weir_task task = {.kernel = kernel, .user = &alone};
+  for (int i = 0; i < TINY; i++) assert_int_equal(weir_submit(context, &task, NULL), WEIR_OK);
+  finish_all(context);
+  meeting_initialize(&all, workers + 1); // and this thread
+  task.user = &all;
+  pause_in_round(round);
+  for (uint32_t i = 0; i < workers; i++) {
+    assert_int_equal(weir_submit(context, &task, NULL), WEIR_OK);
+    while (atomic_load(&all.arrived) < i + 1 && !atomic_load(&all.given_up)) usleep(100);
+    pause_in_round(round);
+  }
+  const weir__cpu *cpu = (const weir__cpu *)weir_context_device(context, 0);
+  for (uint32_t i = 0; i < workers && !atomic_load(&all.given_up); i++) assert_int_equal(cpu->workers[i].word, 0);
+  atomic_fetch_add(&all.arrived, 1);
+  finish_all(context);
+  assert_true(meeting_held(&all));
+}
+
+static void check_thought_tiny(uint32_t workers, weir_progress_function progress) {
+  weir_context *context = open_cpu(workers);
+  weir_kernel *kernel;
+  assert_int_equal(weir_kernel_create(context, "meeting", &kernel), WEIR_OK);
+  assert_int_equal(weir_kernel_set_cpu(kernel, meeting_attend), WEIR_OK);
+  if (progress != NULL) assert_int_equal(weir_context_set_progress(context, progress, NULL), WEIR_OK);
+  for (int round = 0; round < ROUNDS / 4; round++) meet_though_tiny(context, kernel, workers, round);
+  weir_context_release(context);
+}
+
+// Workers that look after the others come, and count as awake then.
 static void kernels_that_were_thought_tiny(void **state) {
   (void)state;
-  enum { TINY = 100 };
+  for (size_t w = 0; w < WORKER_COUNTS; w++) check_thought_tiny(worker_counts[w], NULL);
+}
+
+static uint64_t after_a_nap(void *user) {
+  (void)user;
+  return 50000;
+}
+
+static uint64_t at_once(void *user) {
+  (void)user;
+  return 0;
+}
+
+// Also those that never sleep for long, or not at all, since the context has a progress function.
+static void kernels_that_were_thought_tiny_beside_progress(void **state) {
+  (void)state;
   for (size_t w = 0; w < WORKER_COUNTS; w++) {
-    weir_context *context = open_cpu(worker_counts[w]);
-    weir_kernel *kernel;
-    assert_int_equal(weir_kernel_create(context, "meeting", &kernel), WEIR_OK);
-    assert_int_equal(weir_kernel_set_cpu(kernel, meeting_attend), WEIR_OK);
-    for (int round = 0; round < ROUNDS / 4; round++) {
-      meeting all, alone;
-      meeting_initialize(&alone, 1);
-      weir_task task = {.kernel = kernel, .user = &alone};
-      for (int i = 0; i < TINY; i++) assert_int_equal(weir_submit(context, &task, NULL), WEIR_OK);
-      finish_all(context);
-      meeting_initialize(&all, worker_counts[w]);
-      task.user = &all;
-      pause_in_round(round);
-      for (uint32_t i = 0; i < worker_counts[w]; i++) {
-        assert_int_equal(weir_submit(context, &task, NULL), WEIR_OK);
-        while (atomic_load(&all.arrived) < i + 1 && !atomic_load(&all.given_up)) usleep(100);
-        pause_in_round(round);
-      }
-      finish_all(context);
-      assert_true(meeting_held(&all));
-    }
-    weir_context_release(context);
+    check_thought_tiny(worker_counts[w], after_a_nap);
+    check_thought_tiny(worker_counts[w], at_once);
   }
 }
 
@@ -174,6 +204,7 @@ int main(void) {
       cmocka_unit_test(successors_that_overflow_a_queue),
       cmocka_unit_test(kernels_that_are_known_to_be_long),
       cmocka_unit_test(kernels_that_were_thought_tiny),
+      cmocka_unit_test(kernels_that_were_thought_tiny_beside_progress),
       cmocka_unit_test(nodes_of_a_graph),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

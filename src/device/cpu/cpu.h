@@ -175,8 +175,9 @@ static inline _Atomic uint32_t *weir__cpu_estimate(weir_kernel *kernel) {
 }
 
 // Calls the context's progress function until there is work, or the function lets the worker sleep: false, and for how
-// long.
-bool weir__cpu_progress(weir__worker *worker, uint64_t *out_sleep_ns);
+// long. `*out_any_work` becomes true if the worker has not looked for work for long: it looks for any then, as a
+// watcher does.
+bool weir__cpu_progress(weir__worker *worker, uint64_t *out_sleep_ns, bool *out_any_work);
 
 // Whether other workers have work in their queues that is worth taking over.
 bool weir__cpu_others_have_work(const weir__worker *worker);

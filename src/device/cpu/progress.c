@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Workers without a task look after work outside Weir (weir_context_set_progress).
+#include "base/clock.h"
 #include "device/cpu/ready.h"
 
 // Without the lock: hints are enough.
@@ -21,7 +22,7 @@ static uint64_t call(weir__progress *progress) {
   return again_ns;
 }
 
-bool weir__cpu_progress(weir__worker *worker, uint64_t *out_sleep_ns) {
+bool weir__cpu_progress(weir__worker *worker, uint64_t *out_sleep_ns, bool *out_any_work) {
   weir__host *host = worker->cpu->base.host;
   *out_sleep_ns = UINT64_MAX;
   // What is held back is looked after elsewhere.
@@ -29,6 +30,8 @@ bool weir__cpu_progress(weir__worker *worker, uint64_t *out_sleep_ns) {
     *out_sleep_ns = call(&host->progress);
     if (has_work(worker)) return true;
     if (*out_sleep_ns > 0) return false;
+    *out_any_work = weir__worker_is_stuck(worker, weir__ticks());
+    if (*out_any_work) return true;
   }
   return false;
 }

@@ -6,8 +6,16 @@
 
 #include "device/cpu/cpu.h"
 
-// Times long_ticks of waiting short tasks that are worth waking another worker for.
-enum { WEIR__WORTH_WAKING = 5 };
+enum {
+  WEIR__WORTH_WAKING = 5,  // times long_ticks of waiting short tasks that are worth waking another worker for
+  WEIR__STUCK_AFTER = 500, // times long_ticks without a look for work
+};
+
+// Whether a worker that is awake has not looked for work for long: its task takes longer than was thought.
+static inline bool weir__worker_is_stuck(weir__worker *worker, uint64_t now) {
+  uint64_t last = atomic_load_explicit(&worker->last_look, memory_order_relaxed);
+  return now > last && now - last > WEIR__STUCK_AFTER * worker->cpu->long_ticks;
+}
 
 // A worker's queue. Only the owner adds; false: it is full.
 static inline bool weir__queue_push(weir__worker *worker, weir__task *task) {

@@ -15,25 +15,19 @@ enum {
   HELD_LONG = 300,      // or that it waits in all
   SPIN_ROUNDS = 150,    // looks for work before sleeping, about 5 us
   SLEEP_NS = 1000000,   // a sleeper looks again this often while others work
-  STUCK_AFTER = 500,    // times long_ticks without a look for work
   MOST_OF_ESTIMATE = 4, // a measured task counts as at most so many times what was expected,
   LEAST_TICKS = 64,     // and so much
 };
 
 _Thread_local weir__worker *weir__worker_current;
 
-// Whether a worker that is awake has not looked for work for long: its task takes longer than was thought.
-static bool is_stuck(weir__worker *worker, uint64_t now) {
-  uint64_t last = atomic_load_explicit(&worker->last_look, memory_order_relaxed);
-  return now > last && now - last > STUCK_AFTER * worker->cpu->long_ticks;
-}
-
 // Whether all workers that are awake are stuck.
 static bool all_stuck(weir__worker *self, uint64_t now) {
   weir__cpu *cpu = self->cpu;
   for (uint32_t i = 0; i < cpu->worker_count; i++) {
     weir__worker *worker = &cpu->workers[i];
-    if (worker != self && atomic_load_explicit(&worker->word, memory_order_relaxed) == 0 && !is_stuck(worker, now))
+    if (worker != self && atomic_load_explicit(&worker->word, memory_order_relaxed) == 0 &&
+        !weir__worker_is_stuck(worker, now))
       return false;
   }
   return true;
@@ -47,7 +41,7 @@ static void count_stuck(weir__worker *self, uint64_t now) {
     weir__worker *worker = &cpu->workers[i];
     bool counted = worker->counts_as_busy || atomic_load_explicit(&worker->in_long_task, memory_order_relaxed);
     bool asleep = atomic_load_explicit(&worker->word, memory_order_relaxed) != 0;
-    if (worker == self || counted || asleep || !is_stuck(worker, now)) continue;
+    if (worker == self || counted || asleep || !weir__worker_is_stuck(worker, now)) continue;
     worker->counts_as_busy = true;
     atomic_fetch_add_explicit(&cpu->busy_long, 1, memory_order_relaxed);
     atomic_store_explicit(&worker->worth_stealing, true, memory_order_relaxed);
@@ -154,7 +148,8 @@ static weir__task *steal(weir__worker *worker, bool any_work) {
   for (uint32_t i = 0; i < cpu->worker_count; i++) {
     weir__worker *victim = &cpu->workers[(start + i) % cpu->worker_count];
     if (victim == worker) continue;
-    if (!atomic_load_explicit(&victim->worth_stealing, memory_order_relaxed) && !(any_work && is_stuck(victim, now)))
+    if (!atomic_load_explicit(&victim->worth_stealing, memory_order_relaxed) &&
+        !(any_work && weir__worker_is_stuck(victim, now)))
       continue;
     weir__task *task = weir__queue_take(victim);
     if (task != NULL) return task;
@@ -233,6 +228,7 @@ static void get_up(weir__worker *worker) {
     if (*link != worker) continue;
     *link = worker->next_sleeper;
     cpu->sleeper_count--;
+    atomic_store_explicit(&worker->word, 0, memory_order_relaxed);
     weir__worker_has_core(worker, true);
     return;
   }
@@ -273,8 +269,7 @@ static sleep_result sleep_for_work(weir__worker *worker, uint64_t longest_ns) {
     if (atomic_compare_exchange_strong_explicit(&worker->word, &appointed, 1, memory_order_acquire,
                                                 memory_order_relaxed))
       watches = true;
-    bool oversleeps = watches && SLEEP_NS <= longest_ns;
-    weir__sleep_on(&worker->word, 1, oversleeps ? SLEEP_NS : longest_ns);
+    weir__sleep_on(&worker->word, 1, watches && SLEEP_NS < longest_ns ? SLEEP_NS : longest_ns);
     uint32_t word = atomic_load_explicit(&worker->word, memory_order_acquire);
     if (word == 0) return WOKEN;
     if (word == 2) continue;
@@ -282,7 +277,7 @@ static sleep_result sleep_for_work(weir__worker *worker, uint64_t longest_ns) {
     bool gets_up = !worker->lent;
     if (gets_up) get_up(worker);
     weir__host_unlock(host);
-    if (gets_up) return oversleeps ? OVERSLEPT : WOKEN;
+    if (gets_up) return watches ? OVERSLEPT : WOKEN;
   }
 }
 
@@ -426,7 +421,7 @@ void *weir__worker_main(void *argument) {
     if (task != NULL) {
       if (atomic_load_explicit(&worker->watches, memory_order_relaxed)) stop_watching(worker);
       run(worker, task);
-    } else if (!weir__cpu_progress(worker, &longest_ns) && !spin_for_work(worker)) {
+    } else if (!weir__cpu_progress(worker, &longest_ns, &any_work) && !spin_for_work(worker)) {
       sleep_result result = sleep_for_work(worker, longest_ns);
       if (result == STOPPED) return NULL;
       any_work = result == OVERSLEPT;
