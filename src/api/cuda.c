@@ -12,6 +12,7 @@
 #include "engine/buffer.h"
 #include "engine/external.h"
 #include "engine/fence.h"
+#include "engine/process.h"
 #include "engine/queue.h"
 
 enum { POINTER_ALIGNMENT = 16 };
@@ -103,10 +104,10 @@ weir_status weir_cuda_stream_waits_for_tasks(weir_device *base, void *stream, we
   if (status == WEIR_OK && event != NULL)
     status = weir__object_check(event, WEIR__KIND_EVENT, weir__context_of(base->host), "stream wait");
   if (status != WEIR_OK) return status;
-  if (weir__this_thread.in_task)
-    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "stream wait: %s", weir__thread_place());
-  weir__cuda_device *device = weir__cuda_of(base);
   weir_context *context = weir__context_of(base->host);
+  status = weir__check_waiter(context, "stream wait");
+  if (status != WEIR_OK) return status;
+  weir__cuda_device *device = weir__cuda_of(base);
   weir__resident_disable(device);
   weir__context_lock(context);
   weir__queue_await_all(context);

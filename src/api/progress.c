@@ -4,7 +4,7 @@
 #include <sched.h>
 
 #include "base/error.h"
-#include "engine/context.h"
+#include "engine/process.h"
 #include "weir/external.h"
 
 // A worker that calls the function looks in the other order: says that it does, then whether there is one.
@@ -38,8 +38,8 @@ static weir_status give(weir_context *context, weir_progress_function function, 
 
 weir_status weir_context_set_progress(weir_context *context, weir_progress_function function, void *user) {
   if (context == NULL) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "set progress: the context is NULL");
-  if (weir__this_thread.in_task)
-    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "set progress: %s", weir__thread_place());
+  weir_status status = weir__check_waiter(context, "set progress");
+  if (status != WEIR_OK) return status;
   if (function != NULL) return give(context, function, user);
   take_back(&context->host.progress);
   return WEIR_OK;

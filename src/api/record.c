@@ -9,6 +9,7 @@
 
 #include "base/allocate.h"
 #include "base/clock.h"
+#include "engine/process.h"
 #include "trace/lines.h"
 #include "trace/ranks.h"
 
@@ -102,13 +103,14 @@ static void save_all(void) {
   weir__lock_release(&list.lock);
   while (each != NULL) {
     recorded *next = each->next;
-    if (!weir__this_thread.in_task) {
+    bool foreign = weir__is_foreign(each->context); // its own process saves it
+    if (!foreign && !weir__this_thread.in_task) {
       weir__context_lock(each->context);
       weir__context_flush(each->context);
       weir__context_wait(each->context, each->context->host.window.next, END_WAIT_NS);
       weir__context_unlock(each->context);
     }
-    save(each->context, each->number);
+    if (!foreign) save(each->context, each->number);
     weir__free(each);
     each = next;
   }

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "engine/check.h"
 #include "engine/failures.h"
+#include "engine/process.h"
 #include "engine/rules.h"
 #include "engine/submit.h"
 #include "engine/watch.h"
@@ -51,6 +52,7 @@ static pthread_once_t key_once = PTHREAD_ONCE_INIT;
 static bool has_key;
 
 static void thread_ends(void *value) {
+  if (weir__this_thread.open != value) return; // it is the parent's, of which this process was forked
   weir__open_end(value, NULL, 0, WEIR_ERROR_TASK_FAILED, "its thread ended without weir_task_end", NULL);
 }
 
@@ -92,6 +94,7 @@ static weir_status check_task(const weir_context *context, const weir_task *task
   char what[WEIR__WHAT_BYTES];
   snprintf(what, sizeof what, "task begin: '%.47s' (tag %llu)", task->label == NULL ? "" : task->label,
            (unsigned long long)task->tag);
+  if (weir__is_foreign(context)) return weir__refuse_foreign(what);
   if (weir__this_thread.open != NULL)
     return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "%s: this thread has an open task already; end it first", what);
   if (weir__this_thread.in_task)

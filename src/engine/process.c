@@ -39,7 +39,11 @@ static void disown_all(void) {
     free_lock(&context->host.lock);
   }
   free_lock(&list.lock);
-  weir__this_thread.in_task = false; // the task is the parent's
+  // The task is the parent's.
+  weir__this_thread.in_task = false;
+  weir__this_thread.event = NULL;
+  weir__this_thread.open = NULL;
+  weir__this_thread.origin = NULL;
 }
 
 void weir__process_enter(weir_context *context) {

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "engine/check.h"
+#include "engine/process.h"
 #include "engine/queue.h"
 
 // A submitter that found the window full comes back for more than one slot, if more come free soon: taking turns with
@@ -30,6 +31,10 @@ weir__admit_result weir__await_room(weir_context *context, const weir__submissio
                                     weir_status *out_status) {
   const weir__liveness *live = &context->host.window.live;
   uint64_t own = submission->reserved;
+  if (weir__is_foreign(context)) {
+    *out_status = weir__refuse_foreign("submit");
+    return WEIR__REFUSED;
+  }
   if (!weir__queue_passes(&context->queue, submission)) {
     if (weir__must_not_wait(submission)) return weir__would_wait(submission, "the window", out_status);
     weir__queue_await_turn(context, submission);

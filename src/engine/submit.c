@@ -14,6 +14,7 @@
 #include "engine/family.h"
 #include "engine/place.h"
 #include "engine/plain.h"
+#include "engine/process.h"
 #include "engine/queue.h"
 #include "engine/reduce.h"
 #include "engine/room.h"
@@ -319,6 +320,7 @@ static __attribute__((noinline)) weir_status submit_placed(weir_context *context
 }
 
 weir_status weir__submit(weir_context *context, const weir__submission *submission, weir_event **out_event) {
+  if (weir__is_foreign(context)) return weir__refuse_foreign("submit");
   bool chooses = context->placement != NULL && submission->task->device == NULL && submission->task->kernel != NULL &&
                  submission->device == NULL;
   return chooses ? submit_placed(context, submission, out_event) : submit_somewhere(context, submission, out_event);

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/structs.h"
 #include "device/cuda/cuda_device.h"
+#include "engine/process.h"
 #include "nccl/nccl.h"
 
 enum { SLOTS = 8 }; // of the window, for each device, so that collectives find room beside others
@@ -214,8 +215,9 @@ weir_status weir_nccl_create_sized(weir_context *context, const weir_nccl_option
 
 weir_status weir_nccl_release(weir_nccl *nccl) {
   if (nccl == NULL) return WEIR_OK;
-  if (weir__this_thread.in_task) return invalid(weir__thread_place());
   weir_context *context = nccl->context;
+  weir_status status = weir__check_waiter(context, "nccl");
+  if (status != WEIR_OK) return status;
   weir__context_lock(context);
   weir__closer **link = &context->closers;
   while (*link != NULL && *link != &nccl->closer) link = &(*link)->next;

@@ -11,9 +11,12 @@
 
 #include "api.h"
 #include "weir/batch.h"
+#include "weir/enqueue.h"
+#include "weir/external.h"
 #include "weir/graph.h"
 #include "weir/group.h"
 #include "weir/pipeline.h"
+#include "weir/split.h"
 
 enum { HANGS_AFTER_S = 60, FORKS = 20 };
 
@@ -25,6 +28,8 @@ typedef struct family {
   weir_group *group;
   weir_prepared *prepared;
   weir_pipeline *pipeline;
+  weir_kernel *kernel;
+  weir_split *split;
 } family;
 
 static weir_status no_token(weir_token *token) {
@@ -42,6 +47,11 @@ static void open_family(family *self, const char *devices) {
   const weir_stage stage = {.function = no_token};
   const weir_pipeline_options options = {.stages = &stage, .stage_count = 1, .lines = 1};
   assert_int_equal(weir_pipeline_create(self->context, &options, &self->pipeline), WEIR_OK);
+  weir_device *first = weir_context_device(self->context, 0);
+  const weir_split_options whole = {.devices = &first, .device_count = 1};
+  assert_int_equal(weir_kernel_create(self->context, "nothing", &self->kernel), WEIR_OK);
+  assert_int_equal(weir_kernel_set_cpu(self->kernel, api_nothing), WEIR_OK);
+  assert_int_equal(weir_split_create(self->context, &whole, &self->split), WEIR_OK);
 }
 
 // In the child. An exit code: 0, or the line of a call that was not refused.
@@ -67,6 +77,15 @@ static int refused(family *self) {
   REFUSED(weir_group_wait(self->group, WEIR_FOREVER));
   REFUSED(weir_pipeline_wait(self->pipeline, WEIR_FOREVER));
   REFUSED(weir_pipeline_release(self->pipeline));
+  const weir_split_launch launch = {.kernel = self->kernel, .groups = {4, 1, 1}};
+  REFUSED(weir_split_submit(self->split, &launch, NULL));
+  const weir_task begun = {.device = weir_context_device(self->context, 0)};
+  weir_open_task *open;
+  const weir_enqueue *call;
+  REFUSED(weir_task_begin(self->context, &begun, &open, &call));
+  weir_event *event;
+  REFUSED(weir_buffer_event(self->buffer, WEIR_READ, &event));
+  REFUSED(weir_context_set_progress(self->context, NULL, NULL));
   REFUSED(weir_trace_save(self->context, path, NULL));
   REFUSED(weir_finish(self->context));
   if (weir_event_poll(self->event) == WEIR_PENDING) REFUSED(weir_event_wait(self->event, WEIR_FOREVER));

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A program with two contexts; the second is not released. It knows nothing of recording.
+// A program with two contexts; the second is not released. It knows nothing of recording. With "child" it forks a
+// process that has a context of its own and ends, and is gone itself without an end.
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "weir/weir.h"
 
@@ -26,9 +29,24 @@ static int run(weir_context **out_context) {
   return weir_read(buffer, 0, 64, bytes) != WEIR_OK;
 }
 
+// Returns in the child alone.
+static int run_in_child(void) {
+// In a child the first has no threads, and the second finds the parent's contexts lost.
+#if defined __SANITIZE_THREAD__ || defined __SANITIZE_ADDRESS__
+  _exit(77);
+#endif
+  weir_context *own;
+  int status = 1;
+  pid_t child = fork();
+  if (child == 0) return run(&own);
+  if (child > 0) (void)waitpid(child, &status, 0);
+  _exit(status == 0 ? 0 : 1);
+}
+
 int main(int argc, char **argv) {
   weir_context *first, *second;
   if (run(&first) != 0 || run(&second) != 0) return 1;
+  if (argc > 1 && strcmp(argv[1], "child") == 0) return run_in_child();
   weir_context_release(first);
   if (argc > 1 && strcmp(argv[1], "release") == 0) weir_context_release(second);
   return 0;

@@ -53,6 +53,13 @@ class Environment(unittest.TestCase):
             self.assertEqual([event["args"]["id"] for event in tasks], list(range(1, 13)))
             self.assertEqual(run(WEIR, "timeline", self.path(name)).returncode, 0)
 
+    def test_a_forked_process_leaves_contexts_to_its_parent(self):
+        done = run(FORGETFUL, "child", WEIR_TRACE=self.path("run.json"))
+        if done.returncode == 77:
+            self.skipTest("sanitizers do not take it")
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""))
+        self.assertEqual(os.listdir(self.folder.name), ["run.3.json"])
+
     def test_ranks_have_names_of_their_own(self):
         """Where a launcher of MPI says which of several ranks a program is."""
         for names in (("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"), ("PMI_RANK", "PMI_SIZE")):
