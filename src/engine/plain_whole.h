@@ -164,12 +164,13 @@ static inline __attribute__((always_inline)) void weir__whole_write(weir__whole_
   segment->reader_count = 0;
 }
 
-// Other storage for a tiny buffer, where no block is easily found. The access has its place in the slot. What it must wait for is
-// listed in order.dependences.
+// Other storage for a tiny buffer, where no block is easily found. The access has its place in the slot. What it must
+// wait for is listed in order.dependences.
 __attribute__((cold)) void weir__whole_rename(weir_context *context, const weir_task *asked, weir__task *slot,
                                               weir__access *access);
 
-// Notes on a block that its buffer gives up which tasks may still use it. What is copied beyond the readers does not count.
+// Notes on a block that its buffer gives up which tasks may still use it. What is copied beyond the readers does not
+// count.
 static inline void weir__whole_note_users(const weir_buffer *buffer, weir__block *block) {
   const weir__segment *users = &buffer->whole;
   uint32_t count = users->reader_count;
@@ -331,8 +332,8 @@ static inline __attribute__((always_inline)) bool weir__whole_admit(weir_context
 bool weir__submit_plain_other(weir_context *context, const weir_task *task, weir_device *device,
                               weir_event **out_event);
 
-// Submits a task that is one of these. False: it is another one, and nothing has changed. `*out_device` is its device then, if it is
-// plain but for its accesses, else NULL.
+// Submits a task that is one of these. False: it is another one, and nothing has changed. `*out_device` is its device
+// then, if it is plain but for its accesses, else NULL.
 static inline __attribute__((always_inline)) bool weir__submit_whole(weir_context *context, const weir_task *task,
                                                                      weir_event **out_event, weir_device **out_device) {
   *out_device = NULL;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Processes that are forked. A child has only the thread that forked, so nothing runs the tasks of the contexts that it got
-// from its parent: it must neither wait for these nor submit more.
+// Processes that are forked. A child has only the thread that forked, so nothing runs the tasks of the contexts that it
+// got from its parent: it must neither wait for these nor submit more.
 //
-// fork takes the lock of each context, so that the child finds none half changed, and none locked for good by a thread that
-// it lacks. In the child the contexts are marked as foreign. The objects are the parent's work; the memory is the child's copy, and is
-// given back with the process.
+// fork takes the lock of each context, so that the child finds none half changed, and none locked for good by a thread
+// that it lacks. In the child the contexts are marked as foreign. The objects are the parent's work; the memory is the
+// child's copy, and is given back with the process.
 #ifndef WEIR_ENGINE_PROCESS_H
 #define WEIR_ENGINE_PROCESS_H
 

@@ -164,8 +164,9 @@ void weir__in_order_refuse(weir__in_order_device *device, weir__operation *opera
 
 // Reports what is done: of all queues, or of one of them in turn. Returns whether anything was.
 bool weir__in_order_poll(weir__in_order_device *device, bool all);
-// Whether reports may take the context's lock now. False: somebody has it, and tasks have come, which go first: a thread that submits
-// has the lock most of the time, and would keep this one from launching what it submits. Reports are put off for 20 us at most.
+// Whether reports may take the context's lock now. False: somebody has it, and tasks have come, which go first: a
+// thread that submits has the lock most of the time, and would keep this one from launching what it submits. Reports
+// are put off for 20 us at most.
 bool weir__in_order_may_report(weir__in_order_device *device);
 // Reports a queue's operations up to this one, which are done.
 void weir__in_order_report_up_to(weir__in_order_device *device, uint32_t queue, const weir__operation *last);

@@ -188,8 +188,8 @@ void weir__pool_trim(weir__pool *pool, uint64_t bytes, const weir__liveness *liv
   }
 }
 
-// Frees idle blocks that are too many, class by class from where it stopped last: a class that is used again and again must not
-// be the first one each time.
+// Frees idle blocks that are too many, class by class from where it stopped last: a class that is used again and again
+// must not be the first one each time.
 static void free_surplus(weir__pool *pool, const weir__liveness *liveness) {
   if (pool->source.allocate != heap_allocate || pool->bytes < pool->next_look) return;
   for (uint32_t i = 0; i < WEIR__POOL_CLASSES; i++) settle(pool, i, liveness);

@@ -7,10 +7,11 @@
 // whose users are done by now; new memory below the limit. The caller may then fall back to a waiting block at the
 // price of waiting for its users. Size classes have four steps per power of two, so at most a fifth of a block is waste.
 //
-// The memory itself comes from a source: the process's heap, or a device. Idle blocks go back to the heap when others are
-// allocated and they have more bytes together than were ever in use, or than WEIR__POOL_KEPT. So a program whose sizes
-// change as it goes on holds about twice of what it needs at most. To look at all blocks for this costs time: it is done
-// when the pool has grown by an eighth. Memory of devices is kept, since freeing it can wait for all that they do.
+// The memory itself comes from a source: the process's heap, or a device. Idle blocks go back to the heap when others
+// are allocated and they have more bytes together than were ever in use, or than WEIR__POOL_KEPT. So a program whose
+// sizes change as it goes on holds about twice of what it needs at most. To look at all blocks for this costs time: it
+// is done when the pool has grown by an eighth. Memory of devices is kept, since freeing it can wait for all that they
+// do.
 //
 // Not thread-safe: the context's lock guards it.
 #ifndef WEIR_MEMORY_POOL_H
@@ -113,8 +114,8 @@ void weir__pool_leave(weir__pool *pool, const void *address);
 // The rare cases of weir__pool_exchange.
 weir__block *weir__pool_exchange_slow(weir__pool *pool, weir__block *used, const weir__liveness *liveness);
 
-// Gives back a block with users in flight, as above, and takes one of its class that nobody uses in its place. NULL: there is none that
-// is easily found, and `used` is not given back.
+// Gives back a block with users in flight, as above, and takes one of its class that nobody uses in its place. NULL:
+// there is none that is easily found, and `used` is not given back.
 static inline weir__block *weir__pool_exchange(weir__pool *pool, weir__block *used, const weir__liveness *liveness) {
   uint8_t size_class = used->size_class;
   weir__block *first = pool->waiting[size_class], *last = pool->last_waiting[size_class];

@@ -183,8 +183,9 @@ void weir__buffer_drop_place(weir_buffer *buffer, uint32_t space, weir__pool *po
 // Gives up the storage in all spaces (`pools`, by space) and forgets its users.
 void weir__buffer_drop_storage(weir_buffer *buffer, weir__pool *pools, bool idle);
 
-// Gives up the block in `space`, which is in use, for another one of its class that nobody uses, and forgets the buffer's users. The
-// buffer is not used by ranges, and has no other storage. False: there is none that is easily found, and nothing has changed.
+// Gives up the block in `space`, which is in use, for another one of its class that nobody uses, and forgets the
+// buffer's users. The buffer is not used by ranges, and has no other storage. False: there is none that is easily
+// found, and nothing has changed.
 bool weir__buffer_exchange_storage(weir_buffer *buffer, uint32_t space, weir__pool *pool,
                                    const weir__liveness *liveness);
 

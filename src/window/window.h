@@ -12,15 +12,14 @@ typedef struct weir__window {
   weir__task *tasks; // `size` slots
   uint32_t size;     // a power of two
   weir__liveness live;
-  weir__id next; // id of the next task
-  weir__id
-      usual_until;   // tasks below find a slot, and nothing unusual (engine/plain_whole.h); 0: that is to be found out
-  uint64_t kept;     // slots for WEIR__ANY_SLOT alone; the rest is what others take for the window
-  uint64_t reserved; // slots that are set aside for submissions still to come
-  bool closed;       // only these get in; some slots are reserved then
-  bool claimed;      // the next slot that comes free and is not reserved is for the submission with WEIR__CLAIMED_SLOT
-  uint64_t edges;    // added so far
-  uint32_t touched;  // slots that were made ready before any task
+  weir__id next;        // id of the next task
+  weir__id usual_until; // tasks below find a slot, and nothing unusual (engine/plain_whole.h); 0: not known
+  uint64_t kept;        // slots for WEIR__ANY_SLOT alone; the rest is what others take for the window
+  uint64_t reserved;    // slots that are set aside for submissions still to come
+  bool closed;          // only these get in; some slots are reserved then
+  bool claimed;         // the next slot that comes free and is not reserved is for who has WEIR__CLAIMED_SLOT
+  uint64_t edges;       // added so far
+  uint32_t touched;     // slots that were made ready before any task
   weir__edge_chunk *free_chunks;
   struct weir__edge_slab *slabs;
   // Called when a task has no blocking edge left. Must not call back into the window.

@@ -73,7 +73,8 @@ void weir__cpu_wake(weir__cpu *cpu, uint32_t count) {
   while (count-- > 0 && cpu->sleepers != NULL && may_wake(cpu)) wake_sleeper(cpu, next_sleeper(cpu));
 }
 
-// The watcher only sleeps for less long from now on. Awake it would count as at hand, and take the work over from the one that has it.
+// The watcher only sleeps for less long from now on. Awake it would count as at hand, and take the work over from the
+// one that has it.
 void weir__cpu_appoint_watcher(weir__cpu *cpu) {
   if (cpu->watcher != NULL || cpu->sleepers == NULL || !may_wake(cpu)) return;
   cpu->watcher = *next_sleeper(cpu);
