@@ -144,7 +144,7 @@ with weir.Context("cpu:1") as context, weir.mpi.Job(context) as job:
     left = [weakref.ref(one) for one in things]
     for one in things:
         job.submit(lambda x, thing: None, weir.update(a), one)
-    expect(weir.InvalidArgumentError, "names no rank", job.submit, print, Thing())
+    expect(weir.InvalidArgumentError, "no buffer whose owner runs it", job.submit, print, Thing())
     job.finish()
     one = things = None
     gc.collect()

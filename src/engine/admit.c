@@ -38,9 +38,10 @@ static weir__trace_destination destination_of(const weir_context *context, const
 }
 
 static bool copies(const weir__trace_task *record) {
-  const weir__trace_access *a = record->accesses, *b = a + 1;
-  return record->kind == WEIR__TRACE_COPY && record->access_count == 2 && a->bytes == b->bytes &&
-         (a->mode == WEIR_READ) != (b->mode == WEIR_READ);
+  if (record->kind != WEIR__TRACE_COPY || record->access_count != 2)
+    return false; // there may be no memory for accesses
+  const weir__trace_access *a = &record->accesses[0], *b = &record->accesses[1];
+  return a->bytes == b->bytes && (a->mode == WEIR_READ) != (b->mode == WEIR_READ);
 }
 
 static void trace_task(weir_context *context, const weir__request *request, const weir__task *task,

@@ -193,7 +193,11 @@ uint64_t rig_resident_tasks(const rig *r) {
 }
 
 void rig_wait_until_idle(void) {
-  while (stub_live().queued > 0) nanosleep(&(struct timespec){.tv_nsec = 200000}, NULL);
+  rig_wait_until_queued(0);
+}
+
+void rig_wait_until_queued(uint64_t most) {
+  while (stub_live().queued > most) nanosleep(&(struct timespec){.tv_nsec = 200000}, NULL);
 }
 
 void rig_list_threads(rig_threads *threads) {

@@ -24,6 +24,7 @@
 #define EVENT(category, name, more, args)                                                                              \
   "\n{\"name\":\"" name "\",\"cat\":\"" category "\",\"ph\":\"X\"" more ",\"args\":{" args "}}"
 #define TASK EVENT("task", "t", ",\"pid\":0,\"tid\":0", ARGS ",\"kernel\":\"k\"" LISTS)
+#define LAUNCH EVENT("graph", "g", "", "\"id\":7,\"tag\":0,\"status\":\"WEIR_OK\"," TIMES LISTS)
 #define PART(more, args) EVENT("part", "p", more, args)
 #define PART_TIMES ",\"tid\":0,\"ts\":0.002,\"dur\":0.001"
 
@@ -59,8 +60,8 @@ static const timeline_case bad[] = {
     {ONE_DEVICE TASK "," EVENT("task", "u", ",\"pid\":1,\"tid\":0", ARGS ",\"kernel\":\"k\"" LISTS) "," TASK "]}",
      "f:4: pid 1 of a task, but weir has 1 devices"},
     {ONE_DEVICE EVENT("task", "t", ",\"pid\":0,\"tid\":0", ARGS ONE_WAIT) "]}", "f:3: task 't': hi is missing"},
-    {ONE_DEVICE EVENT("graph", "g", "", "\"id\":-1") "]}", "f:3: a launch of a graph: id is negative"},
-    {ONE_DEVICE "{\"cat\":\"graph\"}]}", "f:2: a launch of a graph: args is not an object"},
+    {ONE_DEVICE EVENT("graph", "g", "", "\"id\":-1") "]}", "f:3: task 'g': id is negative"},
+    {ONE_DEVICE "{\"cat\":\"graph\"}]}", "f:2: a task: name is missing"},
     {ONE_DEVICE "{\"cat\":\"part\",\"name\":\"p\"}]}", "f:2: part 'p': args is not an object"},
     {ONE_DEVICE PART(PART_TIMES, "\"task\":0") "]}", "f:3: part 'p': it does not follow its task, 0"},
     {ONE_DEVICE TASK "," PART(PART_TIMES, "\"task\":6") "]}", "f:4: part 'p': it does not follow its task, 6"},
@@ -82,7 +83,7 @@ static const timeline_case good[] = {
     // A part of its task's name has none.
     {ONE_DEVICE TASK "," EVENT("part", "t", PART_TIMES, "\"task\":5") "]}", "[0,2,3,\"\"]]]"},
     // The parts of a launch are left out like itself.
-    {ONE_DEVICE TASK "," EVENT("graph", "g", "", "\"id\":7") "," PART(PART_TIMES, "\"task\":7") "]}", ",[],[],[]]],"},
+    {ONE_DEVICE TASK "," LAUNCH "," PART(PART_TIMES, "\"task\":7") "]}", ",[],[],[]]],"},
     // 123456789.123 us is not exact as a double.
     {ONE_DEVICE TASK "," PART(",\"tid\":3,\"ts\":123456789.123,\"dur\":999999999.999", "\"task\":5") "]}",
      "[3,123456789123,1123456789122,\"p\"]"},

@@ -250,11 +250,9 @@ static bool visit_task(weir__timeline_reader *reader, writer *self, const json_t
 // ---------------------------------------------------------------------------------------------------------------
 // What is no task
 
+// Its members were checked, as those of a task are.
 static bool visit_graph(weir__timeline_reader *reader, writer *self, const json_t *event) {
-  const json_t *args = json_object_get(event, "args");
-  uint64_t id = 0;
-  if (!json_is_object(args)) return weir__timeline_fail(reader, "a launch of a graph: args is not an object");
-  return weir__timeline_whole(reader, args, "a launch of a graph", "id", &id) && set_owner(reader, self, id, NULL);
+  return set_owner(reader, self, whole_of(json_object_get(event, "args"), "id"), NULL);
 }
 
 // A time in microseconds, which has three decimals.
