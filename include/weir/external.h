@@ -99,7 +99,7 @@ typedef uint64_t (*weir_progress_function)(void *user);
 // No worker that sleeps already is woken for the function: it calls it first when it has run out of tasks again.
 // The function may do what a callback may. It must not wait; while it returns 0 its worker does not sleep. NULL takes
 // the function back, and waits until it has returned; who gives another one meanwhile waits, too. weir_context_release
-// takes it back when all tasks are done.
+// is refused with INVALID_ARGUMENT before: who gave the function still uses the context.
 // Errors: INVALID_ARGUMENT (the context has another function; a call in a task, a callback or the function itself).
 WEIR_API weir_status weir_context_set_progress(weir_context *context, weir_progress_function function, void *user);
 

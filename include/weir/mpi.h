@@ -91,7 +91,8 @@ static inline weir_status weir_mpi_create(weir_context *context_, const weir_mpi
 }
 
 // Finishes as weir_mpi_finish, waits for all ranks to do so, and frees the object. The context and the local buffers
-// are left, and are the caller's to release. After a job has failed it waits for nobody; MPI_Finalize may then wait
+// are left, and are the caller's to release afterwards: weir_context_release is refused with INVALID_ARGUMENT before.
+// (Not if the context takes part in several jobs and the first one of them was released.) After a job has failed it waits for nobody; MPI_Finalize may then wait
 // for the lost rank, so that the program ends by MPI_Abort. `mpi` may be NULL.
 // Errors: as weir_mpi_finish. The object is freed in any case.
 WEIR_API weir_status weir_mpi_release(weir_mpi *mpi);

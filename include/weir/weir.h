@@ -218,7 +218,7 @@ static inline weir_status weir_context_create(const weir_context_options *option
 
 // Waits for all tasks in flight and all that they submit, then frees the context and all objects that belong to it. A
 // call of weir_context_cancel before it skips the tasks that have not started. `context` may be NULL.
-// Errors: INVALID_ARGUMENT (called from a task or callback: nothing is released).
+// Errors: INVALID_ARGUMENT (called from a task or callback, or before weir_mpi_release: nothing is released).
 WEIR_API weir_status weir_context_release(weir_context *context);
 
 // Skips every task that was submitted before the call and has not started. A skipped task ends with CANCELLED, and its

@@ -207,6 +207,10 @@ weir_status weir_context_release(weir_context *context) {
   if (has_open)
     return weir__error(WEIR_ERROR_INVALID_ARGUMENT,
                        "context release: %s was begun and not ended: nothing is released before weir_task_end", open);
+  if (atomic_load_explicit(&context->host.progress.function, memory_order_seq_cst) != NULL)
+    return weir__error(WEIR_ERROR_INVALID_ARGUMENT,
+                       "context release: it has a function of weir_context_set_progress, as that of a job of MPI has "
+                       "until weir_mpi_release: nothing is released before that is taken back");
   close_all(context);
   weir__context_lock(context);
   await_tasks(context);
@@ -224,7 +228,6 @@ weir_status weir_context_release(weir_context *context) {
   weir__repeats_close(context);
   weir__context_unlock(context);
   weir__record_close(context);
-  (void)weir_context_set_progress(context, NULL, NULL);
   weir__process_leave(context);
   weir__context_destroy(context);
   return WEIR_OK;

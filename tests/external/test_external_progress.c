@@ -65,7 +65,9 @@ static void test_refused(void **state) {
   assert_int_equal(weir_context_set_progress(context, NULL, NULL), WEIR_OK);
   assert_int_equal(weir_context_set_progress(context, look, &work), WEIR_OK);
   api_expect(weir_context_set_progress(context, look, &work), WEIR_ERROR_INVALID_ARGUMENT, "another function", NULL);
-  weir_context_release(context); // takes it back
+  api_expect(weir_context_release(context), WEIR_ERROR_INVALID_ARGUMENT, "weir_context_set_progress", NULL);
+  assert_int_equal(weir_context_set_progress(context, NULL, NULL), WEIR_OK);
+  assert_int_equal(weir_context_release(context), WEIR_OK);
 }
 
 // Functions come and go while two workers run tasks; the data of each is freed behind it.
@@ -122,7 +124,8 @@ static void test_given_while_taken_back(void **state) {
   while (weir_context_set_progress(first.context, look, &second) != WEIR_OK) sched_yield();
   assert_true(atomic_load(&first.left));
   pthread_join(thread, NULL);
-  weir_context_release(first.context);
+  assert_int_equal(weir_context_set_progress(first.context, NULL, NULL), WEIR_OK);
+  assert_int_equal(weir_context_release(first.context), WEIR_OK);
 }
 
 int main(void) {

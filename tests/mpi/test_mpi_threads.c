@@ -149,6 +149,28 @@ static void test_no_error(void **state) {
   }
 }
 
+static void released_early_body(rank_run *run) {
+  weir_buffer *a;
+  weir_mpi_buffer_create(run->mpi, 64, 0, &a);
+  submit_update(run, a, 64, "first");
+  run->status = weir_context_release(run->context);
+  snprintf(run->text, sizeof run->text, "%s", weir_last_error());
+  weir_mpi_fetch(run->mpi, a, 0, WEIR_WHOLE, WEIR_MPI_ALL); // all goes on
+  if (weir_mpi_finish(run->mpi) != WEIR_OK) run->dead = true;
+}
+
+// A context was released under its job, and all ranks hung.
+static void test_context_released_early(void **state) {
+  (void)state;
+  rank_run runs[2];
+  rank_threads_run(runs, 2, 0, &(weir_mpi_options){0}, released_early_body);
+  for (uint32_t r = 0; r < 2; r++) {
+    assert_int_equal(runs[r].status, WEIR_ERROR_INVALID_ARGUMENT);
+    assert_non_null(strstr(runs[r].text, "weir_mpi_release"));
+    assert_true(!runs[r].dead && runs[r].released == WEIR_OK);
+  }
+}
+
 static void refused_body(rank_run *run) {
   weir_buffer *a, *local;
   weir_mpi_buffer_create(run->mpi, 64, 0, &a);
@@ -370,6 +392,7 @@ int main(void) {
                                      cmocka_unit_test(test_counts_in_a_task),
                                      cmocka_unit_test(test_left_out_wrongly),
                                      cmocka_unit_test(test_no_error),
+                                     cmocka_unit_test(test_context_released_early),
                                      cmocka_unit_test(test_null)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
