@@ -26,7 +26,7 @@ static piece find_piece(const weir__mpi_message *message, uint64_t index) {
   unsigned char *wire = (unsigned char *)message->wire;
   uint64_t most = message->mpi->options.piece_bytes, header = sizeof(weir__mpi_header);
   bool sends = message->kind == WEIR__MPI_SEND, apart = message->is_apart;
-  if (message->kind == WEIR__MPI_SEND_CONTROL) return cut(wire, message->bytes, index, most);
+  if (message->kind == WEIR__MPI_SEND_CONTROL) return (piece){wire, message->bytes};
   if (sends && message->wire->status != WEIR_OK)
     return index == 0 ? (piece){wire, header + message->wire->text_bytes} : (piece){wire, 0};
   if (apart && index == 0) return (piece){wire, header + (sends ? 0 : WEIR__MPI_CAUSE)};

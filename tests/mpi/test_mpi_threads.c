@@ -171,6 +171,26 @@ static void test_context_released_early(void **state) {
   }
 }
 
+static void differ_late_body(rank_run *run) {
+  weir_buffer *a;
+  weir_mpi_buffer_create(run->mpi, 64, 0, &a);
+  for (int i = 0; i < 20; i++) submit_update(run, a, 64, "same");
+  submit_update(run, a, 64, run->rank == 0 ? "this" : "that");
+  run->status = weir_mpi_finish(run->mpi);
+  snprintf(run->text, sizeof run->text, "%s", weir_last_error());
+}
+
+// What ranks compare was cut where contents travel in small pieces, so that calls behind the tenth were not compared.
+static void test_differ_late(void **state) {
+  (void)state;
+  rank_run runs[2];
+  rank_threads_run(runs, 2, 0, &(weir_mpi_options){.piece_bytes = 256}, differ_late_body);
+  for (uint32_t r = 0; r < 2; r++) {
+    assert_int_equal(runs[r].status, WEIR_ERROR_INVALID_ARGUMENT);
+    assert_non_null(strstr(runs[r].text, "call 22 of rank 0 is task 'this'"));
+  }
+}
+
 static void refused_body(rank_run *run) {
   weir_buffer *a, *local;
   weir_mpi_buffer_create(run->mpi, 64, 0, &a);
@@ -393,6 +413,7 @@ int main(void) {
                                      cmocka_unit_test(test_left_out_wrongly),
                                      cmocka_unit_test(test_no_error),
                                      cmocka_unit_test(test_context_released_early),
+                                     cmocka_unit_test(test_differ_late),
                                      cmocka_unit_test(test_null)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
