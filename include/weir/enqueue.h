@@ -71,7 +71,7 @@ typedef struct weir_enqueue {
 typedef weir_status (*weir_enqueue_function)(const weir_enqueue *call);
 
 // Says why the function fails, before it returns another status than OK; if it returns OK, the task fails with
-// TASK_FAILED. `message` is copied and cut at 119 bytes, and may be NULL.
+// TASK_FAILED. `message` is copied and cut at 255 bytes, and may be NULL.
 WEIR_API void weir_enqueue_fail(const weir_enqueue *call, const char *message);
 
 enum {
@@ -175,7 +175,7 @@ static inline weir_status weir_task_begin(weir_context *context_, const weir_tas
 WEIR_API weir_status weir_task_end(weir_open_task *open, const weir_arg *args, uint32_t arg_count,
                                    weir_event **out_event);
 
-// Ends a task as one that failed with `status` (not OK) for the reason that `message` gives (copied, cut at 119
+// Ends a task as one that failed with `status` (not OK) for the reason that `message` gives (copied, cut at 255
 // bytes, may be NULL): its outputs are poisoned once the work that is on the queue is done (Vulkan: it never runs).
 // Does not wait. Errors: INVALID_ARGUMENT (another thread's task; no failure).
 WEIR_API weir_status weir_task_abandon(weir_open_task *open, weir_status status, const char *message);

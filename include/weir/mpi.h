@@ -68,7 +68,7 @@ typedef struct weir_mpi_options {
   uint64_t timeout_ns;
   // Most bytes that wait to be sent. At the limit, submissions wait. Default: 1 GiB.
   uint64_t send_limit;
-  // Most bytes of one message of MPI; longer contents travel in pieces. At least 256. Default and upper limit: 1 GiB.
+  // Most bytes of one message of MPI; longer contents travel in pieces. At least 320. Default and upper limit: 1 GiB.
   uint64_t piece_bytes;
   // Submissions after which ranks compare what they submitted, at the latest. Default: 64.
   uint32_t check_every;

@@ -354,7 +354,7 @@ typedef struct weir_work {
 typedef void (*weir_function)(const weir_work *work);
 
 // Makes the running task fail. Its function calls this, and then returns as usual. The task's outputs are poisoned, and
-// tasks that read them are skipped. `message` is copied and cut at 119 bytes, and may be NULL.
+// tasks that read them are skipped. `message` is copied and cut at 255 bytes, and may be NULL.
 WEIR_API void weir_work_fail(const weir_work *work, const char *message);
 
 // Creates a kernel without code. The name is copied.

@@ -7,7 +7,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-enum { WEIR__WORK_MESSAGE_BYTES = 120 };
+enum { WEIR__WORK_MESSAGE_BYTES = 256 };
 
 typedef struct weir__failure {
   bool failed;

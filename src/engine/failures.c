@@ -6,7 +6,7 @@
 
 #include "base/allocate.h"
 
-enum { ROOTS = 256, ROOT_TEXT_BYTES = 280, MOST_DESCRIPTION = 140 };
+enum { ROOTS = 256, ROOT_TEXT_BYTES = 400, MOST_DESCRIPTION = 140 };
 
 typedef struct failure_root {
   uint32_t number;

@@ -26,7 +26,7 @@ typedef struct weir__mpi_header {
   uint64_t unused[4];
 } weir__mpi_header;
 
-enum { WEIR__MPI_CAUSE = 128 }; // most bytes of that text, with its end
+enum { WEIR__MPI_CAUSE = 256 }; // most bytes of that text, with its end
 
 typedef enum weir__mpi_message_kind {
   WEIR__MPI_SEND,

@@ -14,7 +14,7 @@
 #include "weir/weir.h"
 
 enum {
-  WEIR__MPI_POOL_BYTES = 2048,     // small memory has at most so many bytes
+  WEIR__MPI_POOL_BYTES = 2176,     // small memory has at most so many bytes
   WEIR__MPI_POOL_LARGE = 1 << 17,  // and large memory at least so many,
   WEIR__MPI_POOL_CARD = 1 << 13,   // or so many where it is pinned for a card
   WEIR__MPI_POOL_MOST_LARGE = 64,  // so much of it is kept

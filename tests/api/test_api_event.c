@@ -113,14 +113,14 @@ static void fail_silently(const weir_work *work) {
   weir_work_fail(work, NULL);
 }
 
-static void messages_are_cut_at_119_bytes(void **state) {
+static void messages_are_cut_at_255_bytes(void **state) {
   (void)state;
   weir_event *event = api_submit_host(context, fail_at_length, NULL, NULL, 0);
   assert_int_equal(weir_event_wait(event, WEIR_FOREVER), WEIR_ERROR_TASK_FAILED);
   const char *first = strchr(weir_event_message(event), 'x');
   assert_non_null(first);
   size_t length = strspn(strstr(weir_event_message(event), "xxxx"), "x");
-  assert_int_equal(length, 119);
+  assert_int_equal(length, 255);
   weir_event_release(event);
   event = api_submit_host(context, fail_silently, NULL, NULL, 0);
   assert_int_equal(weir_event_wait(event, WEIR_FOREVER), WEIR_ERROR_TASK_FAILED);
@@ -344,7 +344,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(failed_task_tells_why, set_up, tear_down),
       cmocka_unit_test_setup_teardown(last_error_is_that_of_the_wait, set_up, tear_down),
       cmocka_unit_test_setup_teardown(read_waits_for_the_bytes, set_up, tear_down),
-      cmocka_unit_test_setup_teardown(messages_are_cut_at_119_bytes, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(messages_are_cut_at_255_bytes, set_up, tear_down),
       cmocka_unit_test_setup_teardown(callbacks_are_called_in_order, set_up, tear_down),
       cmocka_unit_test_setup_teardown(late_callback_is_called_at_once, set_up, tear_down),
       cmocka_unit_test_setup_teardown(callbacks_may_submit, set_up, tear_down),

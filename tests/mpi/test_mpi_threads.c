@@ -235,14 +235,25 @@ static void break_down(const weir_work *work) {
   weir_work_fail(work, "it is broken");
 }
 
-// A task of rank 0 fails, and each rank reads what the one before it writes.
+static void break_down_at_length(const weir_work *work) {
+  char text[120];
+  memset(text, 'x', sizeof text);
+  memcpy(text + sizeof text - 8, "the end", 8);
+  weir_work_fail(work, text);
+}
+
+// The function that fails is the seed's. A task of rank 0 fails, and each rank reads what the one before it writes.
 static void cause_body(rank_run *run) {
   weir_buffer *buffers[3];
   for (uint32_t i = 0; i < 3; i++) {
     weir_mpi_buffer_create(run->mpi, 64, i, &buffers[i]);
     const weir_arg args[] = {weir_writes(buffers[i]), weir_reads(buffers[i > 0 ? i - 1 : 0])};
-    const weir_task task = {
-        .host = i == 0 ? break_down : add_one, .args = args, .arg_count = i == 0 ? 1 : 2, .label = "breaks"};
+    const weir_task task = {.host = i > 0            ? add_one
+                                    : run->seed == 0 ? break_down
+                                                     : break_down_at_length,
+                            .args = args,
+                            .arg_count = i == 0 ? 1 : 2,
+                            .label = "breaks"};
     weir_mpi_submit(run->mpi, &task, WEIR_MPI_OWNER, NULL);
   }
   run->status = weir_mpi_finish(run->mpi);
@@ -261,6 +272,17 @@ static void test_cause(void **state) {
     assert_int_equal(runs[r].released, WEIR_OK);
   }
   assert_non_null(strstr(runs[1].text, "'from rank 0: breaks'"));
+}
+
+// It was cut at 119 bytes on its way, those included that say which task it was.
+static void test_long_cause(void **state) {
+  (void)state;
+  rank_run runs[3];
+  rank_threads_run(runs, 3, 1, &(weir_mpi_options){0}, cause_body);
+  for (uint32_t r = 0; r < 3; r++) {
+    if (strstr(runs[r].text, "on cpu:1: xxx") == NULL || strstr(runs[r].text, "xxxthe end") == NULL)
+      fail_msg("rank %u: %s", r, runs[r].text);
+  }
 }
 
 // Rank 1 dies before it sends; the other ranks read of it.
@@ -413,6 +435,7 @@ int main(void) {
                                      cmocka_unit_test(test_left_out_wrongly),
                                      cmocka_unit_test(test_no_error),
                                      cmocka_unit_test(test_context_released_early),
+                                     cmocka_unit_test(test_long_cause),
                                      cmocka_unit_test(test_differ_late),
                                      cmocka_unit_test(test_null)};
   return cmocka_run_group_tests(tests, NULL, NULL);
