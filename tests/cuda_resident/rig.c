@@ -192,12 +192,12 @@ uint64_t rig_resident_tasks(const rig *r) {
   return statistics.resident;
 }
 
-void rig_wait_until_idle(void) {
-  rig_wait_until_queued(0);
+void rig_wait_until_left(void) {
+  while (stub_live().resident > 0) nanosleep(&(struct timespec){.tv_nsec = 200000}, NULL);
 }
 
-void rig_wait_until_queued(uint64_t most) {
-  while (stub_live().queued > most) nanosleep(&(struct timespec){.tv_nsec = 200000}, NULL);
+void rig_wait_until_idle(void) {
+  while (stub_live().queued > 0) nanosleep(&(struct timespec){.tv_nsec = 200000}, NULL);
 }
 
 void rig_list_threads(rig_threads *threads) {

@@ -78,8 +78,8 @@ void rig_expect_new_threads_unpinned(const rig_threads *before);
 
 // Waits until nothing is on the card any more.
 void rig_wait_until_idle(void);
-// The same, but for so many operations that are not done.
-void rig_wait_until_queued(uint64_t most);
+// Waits until the resident kernel is not on the card any more.
+void rig_wait_until_left(void);
 
 // A kernel of the stub's with this code: a line as stub.h describes it.
 weir_kernel *rig_make_kernel(rig *r, const char *name, const char *source, bool groups);

@@ -246,7 +246,7 @@ static void a_queue_has_work(void **state) {
   atomic_store(&rig_gate, false);
   rig_submit(&r, RIG_PLAIN_GATE, 0, 1, 1, NULL);
   assert_int_equal(weir_finish_for(r.context, 5000000), WEIR_TIMEOUT);
-  rig_wait_until_queued(1);
+  rig_wait_until_left();
   abort_device(&r);
   assert_int_equal(weir_finish_for(r.context, 20000000), WEIR_TIMEOUT);
   atomic_store(&rig_gate, true);

@@ -222,6 +222,10 @@ bool stub_is_alone(const stub_operation *operation) {
   return operation->work != NULL && operation->work->kind == STUB_KERNEL && operation->work->function->resident;
 }
 
+uint32_t stub_alone_count(void) {
+  return alone;
+}
+
 void stub_alone_begins(void) {
   alone++;
 }

@@ -289,6 +289,7 @@ void stub_poke(void);
 bool stub_is_alone(const stub_operation *operation);
 void stub_alone_begins(void); // its thread is made, and
 void stub_alone_is_over(void);
+uint32_t stub_alone_count(void);
 bool stub_begin_alone(CUstream stream, stub_operation *operation, const stub_ticket *ticket);
 void stub_end_alone(CUstream stream);
 void stub_count_execution(void);

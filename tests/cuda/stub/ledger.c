@@ -97,6 +97,7 @@ stub_live_objects stub_live(void) {
       .graphs = stub_object_live(STUB_GRAPH),
       .execs = stub_object_live(STUB_EXEC),
       .queued = stub_queued(),
+      .resident = stub_alone_count(),
   };
   stub_memory_count(&live);
   pthread_mutex_unlock(&stub.lock);

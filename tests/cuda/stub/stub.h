@@ -101,7 +101,8 @@ typedef struct stub_live_objects {
   uint64_t device_bytes, device_allocations;
   uint64_t pinned; // allocated or registered ranges of host memory
   uint64_t streams, events, modules, graphs, execs;
-  uint64_t queued; // operations that are not done
+  uint64_t queued;   // operations that are not done
+  uint64_t resident; // of them, launches of the resident kernel, with their threads
 } stub_live_objects;
 
 STUB_API stub_live_objects stub_live(void);
