@@ -18,27 +18,30 @@
 #include "weir/external.h"
 #include "weir/trace.h"
 
-static bool is_card(const weir_device *device) {
+bool weir__mpi_is_card(const weir_device *device) {
   return device != NULL && strcmp(weir_device_information(device)->kind, "cuda") == 0;
 }
 
 weir_device *weir__mpi_device_of(const weir_mpi *mpi, weir_buffer *local, uint64_t offset, uint64_t bytes) {
   weir_device *device = NULL;
   if (mpi->direct.card == NULL || weir_buffer_device(local, offset, bytes, &device) != WEIR_OK) return NULL;
-  return is_card(device) ? device : NULL;
+  return weir__mpi_is_card(device) ? device : NULL;
+}
+
+static bool goes_directly(const weir_mpi *mpi, uint64_t bytes) {
+  return mpi->direct.is_on && bytes >= mpi->options.direct_bytes;
 }
 
 weir_device *weir__mpi_source(const weir_mpi *mpi, weir_buffer *local, uint64_t offset, uint64_t bytes) {
-  bool direct = mpi->direct.is_on && bytes >= mpi->options.direct_bytes;
-  return direct ? weir__mpi_device_of(mpi, local, offset, bytes) : NULL;
+  return goes_directly(mpi, bytes) ? weir__mpi_device_of(mpi, local, offset, bytes) : NULL;
 }
 
 weir_device *weir__mpi_destination(const weir_mpi *mpi, weir_device *device, uint64_t bytes) {
-  return mpi->direct.is_on && bytes >= mpi->options.direct_bytes && is_card(device) ? device : NULL;
+  return goes_directly(mpi, bytes) && weir__mpi_is_card(device) ? device : NULL;
 }
 
 bool weir__mpi_copies_to(const weir__mpi_message *message, const weir_device *device) {
-  return message->mpi->direct.copy != NULL && is_card(device) &&
+  return message->mpi->direct.copy != NULL && weir__mpi_is_card(device) &&
          weir__mpi_pool_is_pinned(&message->mpi->pool, message, message->allocated);
 }
 

@@ -7,6 +7,9 @@
 #include "message.h"
 #include "weir/enqueue.h"
 
+// Whether a device, or NULL, is one of CUDA.
+bool weir__mpi_is_card(const weir_device *device);
+
 // The CUDA device that has a range when all tasks submitted so far are done; NULL: none, or messages are not direct.
 weir_device *weir__mpi_device_of(const struct weir_mpi *mpi, weir_buffer *local, uint64_t offset, uint64_t bytes);
 

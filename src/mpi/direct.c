@@ -14,7 +14,7 @@
 static weir_device *find_card(const weir_context *context) {
   for (uint32_t i = 0; i < weir_context_device_count(context); i++) {
     weir_device *device = weir_context_device(context, i);
-    if (strcmp(weir_device_information(device)->kind, "cuda") == 0) return device;
+    if (weir__mpi_is_card(device)) return device;
   }
   return NULL;
 }

@@ -16,14 +16,6 @@ typedef struct introduction {
   unsigned char id[WEIR_NCCL_ID_BYTES];
 } introduction;
 
-static weir_device *first_card(const weir_context *context) {
-  for (uint32_t i = 0; i < weir_context_device_count(context); i++) {
-    weir_device *device = weir_context_device(context, i);
-    if (strcmp(weir_device_information(device)->kind, "cuda") == 0) return device;
-  }
-  return NULL;
-}
-
 static void introduce(const weir_mpi *mpi, const weir_device *device, introduction *out) {
   int version;
   *out = (introduction){.status = WEIR_OK};
@@ -85,7 +77,7 @@ weir_status weir_mpi_nccl_create(weir_mpi *mpi, weir_device *device, weir_mpi_nc
   struct weir_mpi_nccl *own = calloc(1, sizeof *own);
   if (own == NULL) return weir__mpi_error(WEIR_ERROR_OUT_OF_MEMORY, "no memory");
   own->mpi = mpi;
-  own->device = device == NULL ? first_card(mpi->context) : device;
+  own->device = device == NULL ? mpi->direct.card : device;
   unsigned char id[WEIR_NCCL_ID_BYTES], other[WEIR_NCCL_ID_BYTES];
   introduction own_words;
   introduce(mpi, own->device, &own_words);
