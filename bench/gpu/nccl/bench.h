@@ -10,9 +10,9 @@
 
 #include "device/cuda/driver.h"
 #include "nccl/library.h"
-#include "weir/weir.h"
+#include "weir/nccl.h"
 
-enum { CARDS = 2, CHAINS = 8, EXIT_LACKS = 3 };
+enum { CARDS = 2, CHAINS = 8, EXIT_LACKS = 3, MOST_VALUES = 64 };
 
 typedef struct bench_options {
   const char *devices[CARDS]; // "cuda:0"
@@ -73,10 +73,20 @@ bool check_programs(const bench_options *options);
 void measure_sizes(const bench_options *options);
 void measure_overlap(const bench_options *options);
 
-// Medians, least and greatest of up to 64 values; sorts them.
+// Medians, least and greatest of up to MOST_VALUES values; sorts them.
 typedef struct spread {
   double median, least, greatest;
 } spread;
 spread spread_of(double *values, uint32_t count);
+
+// A row of the table of sizes: what all-reductions of so many bytes took in each round, in s, by NCCL and by Weir.
+void print_size(uint64_t bytes, double single[2][MOST_VALUES], double many[2][MOST_VALUES], uint32_t rounds);
+
+// Writes a number of the type, and combines two as the operation does.
+void put_number(void *memory, weir_reduce_type type, uint32_t index, int32_t value);
+int32_t combine_numbers(weir_reduce_operation operation, int32_t a, int32_t b);
+
+// Whether the arguments from `first` on name the part, or there are none.
+bool is_asked(int argc, char **argv, int first, const char *part);
 
 #endif // WEIR_BENCH_GPU_NCCL_BENCH_H

@@ -7,50 +7,20 @@
 #include <string.h>
 
 #include "bench.h"
-#include "weir/nccl.h"
 
 enum { NUMBERS = 1000, COUNT = 4096, BUFFERS = 8, TASKS = 120 };
 
 typedef unsigned long long ull;
 
-static uint64_t put(void *memory, weir_reduce_type type, uint32_t index, int32_t value) {
-  switch (type) {
-  case WEIR_REDUCE_F32:
-    ((float *)memory)[index] = (float)value;
-    return 4;
-  case WEIR_REDUCE_F64:
-    ((double *)memory)[index] = value;
-    return 8;
-  case WEIR_REDUCE_I32:
-  case WEIR_REDUCE_U32:
-    ((int32_t *)memory)[index] = value;
-    return 4;
-  default:
-    ((int64_t *)memory)[index] = value;
-    return 8;
-  }
-}
-
-static int32_t combined(weir_reduce_operation operation, int32_t a, int32_t b) {
-  switch (operation) {
-  case WEIR_REDUCE_SUM:
-    return a + b;
-  case WEIR_REDUCE_PRODUCT:
-    return a * b;
-  default:
-    return (operation == WEIR_REDUCE_MIN) == (a < b) ? a : b;
-  }
-}
-
 static bool check_one(weir_nccl *nccl, weir_buffer *const *buffers, weir_reduce_operation operation,
                       weir_reduce_type type) {
   static uint64_t input[CARDS][NUMBERS], wanted[NUMBERS], got[NUMBERS];
-  uint64_t bytes = 0;
+  const uint64_t bytes = (uint64_t)NUMBERS * weir_nccl_element_bytes(operation, type);
   for (uint32_t i = 0; i < NUMBERS; i++) {
     int32_t a = (int32_t)(i % 37), b = (int32_t)(i * 7 % 41);
-    put(input[0], type, i, a);
-    put(input[1], type, i, b);
-    bytes = NUMBERS * put(wanted, type, i, combined(operation, a, b));
+    put_number(input[0], type, i, a);
+    put_number(input[1], type, i, b);
+    put_number(wanted, type, i, combine_numbers(operation, a, b));
   }
   for (uint32_t i = 0; i < CARDS; i++) must(weir_copy_in(buffers[i], 0, bytes, input[i], NULL), "copy");
   must(weir_nccl_all_reduce(nccl, buffers, 0, bytes, operation, type, NULL), "all-reduce");

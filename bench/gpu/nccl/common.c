@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "bench.h"
 
@@ -31,4 +32,46 @@ static int compare(const void *a, const void *b) {
 spread spread_of(double *values, uint32_t count) {
   qsort(values, count, sizeof values[0], compare);
   return (spread){values[count / 2], values[0], values[count - 1]};
+}
+
+void print_size(uint64_t bytes, double single[2][MOST_VALUES], double many[2][MOST_VALUES], uint32_t rounds) {
+  printf("| %8llu KiB |", (unsigned long long)bytes / 1024);
+  for (uint32_t way = 0; way < 2; way++) printf(" %9.1f |", spread_of(single[way], rounds).median * 1e6);
+  for (uint32_t way = 0; way < 2; way++) {
+    spread s = spread_of(many[way], rounds);
+    printf(" %9.1f (%.1f-%.1f) |", s.median * 1e6, s.least * 1e6, s.greatest * 1e6);
+  }
+  for (uint32_t way = 0; way < 2; way++) printf(" %6.1f |", (double)bytes / spread_of(many[way], rounds).median / 1e9);
+  printf("\n");
+  fflush(stdout);
+}
+
+void put_number(void *memory, weir_reduce_type type, uint32_t index, int32_t value) {
+  if (type == WEIR_REDUCE_F32)
+    ((float *)memory)[index] = (float)value;
+  else if (type == WEIR_REDUCE_F64)
+    ((double *)memory)[index] = value;
+  else if (weir_nccl_element_bytes(WEIR_REDUCE_SUM, type) == 4)
+    ((int32_t *)memory)[index] = value;
+  else
+    ((int64_t *)memory)[index] = value;
+}
+
+int32_t combine_numbers(weir_reduce_operation operation, int32_t a, int32_t b) {
+  switch (operation) {
+  case WEIR_REDUCE_SUM:
+    return a + b;
+  case WEIR_REDUCE_PRODUCT:
+    return a * b;
+  default:
+    return (operation == WEIR_REDUCE_MIN) == (a < b) ? a : b;
+  }
+}
+
+bool is_asked(int argc, char **argv, int first, const char *part) {
+  if (first == argc) return true;
+  for (int i = first; i < argc; i++) {
+    if (strcmp(argv[i], part) == 0) return true;
+  }
+  return false;
 }

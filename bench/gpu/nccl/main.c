@@ -38,14 +38,6 @@ static void take_devices(char *text, bench_options *options) {
   }
 }
 
-static bool is_asked(int argc, char **argv, int first, const char *part) {
-  if (first == argc) return true;
-  for (int i = first; i < argc; i++) {
-    if (strcmp(argv[i], part) == 0) return true;
-  }
-  return false;
-}
-
 int main(int argc, char **argv) {
   bench_options options = {.devices = {"cuda:0", "cuda:1"}, .rounds = ROUNDS, .programs = PROGRAMS};
   uint32_t limit = LIMIT_S;

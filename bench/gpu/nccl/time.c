@@ -6,9 +6,8 @@
 
 #include "bench.h"
 #include "common/clock.h"
-#include "weir/nccl.h"
 
-enum { MOST_ROUNDS = 64, LATENCIES = 20, LAYERS = 16, OVERLAPPED = 20 };
+enum { LATENCIES = 20, LAYERS = 16, OVERLAPPED = 20 };
 
 static const uint64_t SPIN_NS = 50000, LAYER_NS = 200000, OVERLAP_BYTES = 16 << 20, LAYER_BYTES = 16 << 20;
 
@@ -68,7 +67,7 @@ static double alone(const both_ways *machine, bool by_weir, uint64_t bytes) {
 }
 
 static void measure_size(const both_ways *machine, uint64_t bytes, uint32_t rounds) {
-  double single[2][MOST_ROUNDS], many[2][MOST_ROUNDS];
+  double single[2][MOST_VALUES], many[2][MOST_VALUES];
   uint32_t count = bytes <= 1 << 20 ? 400 : bytes <= 1 << 26 ? 50 : 20;
   for (uint32_t way = 0; way < 2; way++) back_to_back(machine, way == 1, bytes, 20); // connections
   for (uint32_t round = 0; round < rounds; round++) {
@@ -77,15 +76,7 @@ static void measure_size(const both_ways *machine, uint64_t bytes, uint32_t roun
       many[way][round] = back_to_back(machine, way == 1, bytes, count);
     }
   }
-  printf("| %8llu KiB |", (ull)bytes / 1024);
-  for (uint32_t way = 0; way < 2; way++) printf(" %9.1f |", spread_of(single[way], rounds).median * 1e6);
-  for (uint32_t way = 0; way < 2; way++) {
-    spread s = spread_of(many[way], rounds);
-    printf(" %9.1f (%.1f-%.1f) |", s.median * 1e6, s.least * 1e6, s.greatest * 1e6);
-  }
-  for (uint32_t way = 0; way < 2; way++) printf(" %6.1f |", (double)bytes / spread_of(many[way], rounds).median / 1e9);
-  printf("\n");
-  fflush(stdout);
+  print_size(bytes, single, many, rounds);
 }
 
 void measure_sizes(const bench_options *options) {
@@ -196,7 +187,7 @@ static double measure_one(const both_ways *machine, const overlap_buffers *chain
   return by_weir ? overlap_by_weir(machine, chains, what) : overlap_by_nccl(machine, what);
 }
 
-static void print_row(const char *name, double values[3][MOST_ROUNDS], uint32_t rounds) {
+static void print_row(const char *name, double values[3][MOST_VALUES], uint32_t rounds) {
   printf("| %s |", name);
   for (uint32_t k = 0; k < 3; k++) {
     spread s = spread_of(values[k], rounds);
@@ -207,7 +198,7 @@ static void print_row(const char *name, double values[3][MOST_ROUNDS], uint32_t 
 }
 
 void measure_overlap(const bench_options *options) {
-  static double values[2][2][3][MOST_ROUNDS]; // layers, way, what
+  static double values[2][2][3][MOST_VALUES]; // layers, way, what
   both_ways machine;
   overlap_buffers chains;
   open_machine(options, 2 * LAYER_BYTES, &machine);

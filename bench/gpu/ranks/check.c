@@ -7,35 +7,12 @@
 #include <string.h>
 
 #include "bench.h"
-#include "weir/nccl.h"
 
 enum { NUMBERS = 1000, COUNT = 4096, BUFFERS = 12, TASKS = 120, CASES = 3 };
 
 typedef unsigned long long ull;
 
 typedef enum collective { ALL_REDUCE, REDUCE, BROADCAST } collective;
-
-static void put(void *memory, weir_reduce_type type, uint32_t index, int32_t value) {
-  if (type == WEIR_REDUCE_F32)
-    ((float *)memory)[index] = (float)value;
-  else if (type == WEIR_REDUCE_F64)
-    ((double *)memory)[index] = value;
-  else if (weir_nccl_element_bytes(WEIR_REDUCE_SUM, type) == 4)
-    ((int32_t *)memory)[index] = value;
-  else
-    ((int64_t *)memory)[index] = value;
-}
-
-static int32_t combined(weir_reduce_operation operation, int32_t a, int32_t b) {
-  switch (operation) {
-  case WEIR_REDUCE_SUM:
-    return a + b;
-  case WEIR_REDUCE_PRODUCT:
-    return a * b;
-  default:
-    return (operation == WEIR_REDUCE_MIN) == (a < b) ? a : b;
-  }
-}
 
 // Small enough for products of all ranks.
 static int32_t number_of(uint32_t rank, uint32_t index) {
@@ -47,7 +24,7 @@ static int32_t wanted_of(const rank_card *card, collective kind, weir_reduce_ope
   if (kind == REDUCE && card->rank != root) return number_of(card->rank, index);
   if (kind == BROADCAST) return number_of(root, index);
   int32_t value = number_of(0, index);
-  for (uint32_t rank = 1; rank < card->size; rank++) value = combined(operation, value, number_of(rank, index));
+  for (uint32_t rank = 1; rank < card->size; rank++) value = combine_numbers(operation, value, number_of(rank, index));
   return value;
 }
 
@@ -66,8 +43,8 @@ static bool check_one(const rank_card *card, weir_buffer *const *buffers, collec
   static uint64_t input[NUMBERS], wanted[NUMBERS], got[NUMBERS];
   const uint64_t bytes = (uint64_t)NUMBERS * weir_nccl_element_bytes(operation, type);
   for (uint32_t i = 0; i < NUMBERS; i++) {
-    put(input, type, i, number_of(card->rank, i));
-    put(wanted, type, i, wanted_of(card, kind, operation, root, i));
+    put_number(input, type, i, number_of(card->rank, i));
+    put_number(wanted, type, i, wanted_of(card, kind, operation, root, i));
   }
   must(weir_copy_in(buffers[card->rank], 0, bytes, input, NULL), "copy");
   for (uint32_t rank = 0; rank < card->size; rank++)

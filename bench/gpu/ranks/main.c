@@ -28,14 +28,6 @@ static uint32_t number_of(const char *text, uint32_t most) {
   return (uint32_t)number;
 }
 
-static bool is_asked(int argc, char **argv, int first, const char *part) {
-  if (first == argc) return true;
-  for (int i = first; i < argc; i++) {
-    if (strcmp(argv[i], part) == 0) return true;
-  }
-  return false;
-}
-
 // Reads the options; returns where the parts begin.
 static int read_options(int argc, char **argv, ranks_options *out_options, uint32_t *out_limit) {
   int at = 1;

@@ -8,7 +8,7 @@
 #include "bench.h"
 #include "common/clock.h"
 
-enum { MOST_ROUNDS = 64, LATENCIES = 20, OVERLAPPED = 20, KERNELS = 1, COLLECTIVES = 2 };
+enum { LATENCIES = 20, OVERLAPPED = 20, KERNELS = 1, COLLECTIVES = 2 };
 
 static const uint64_t SPIN_NS = 50000, LAYER_NS = 200000, OVERLAP_BYTES = 16 << 20, LAYER_BYTES = 16 << 20;
 
@@ -83,20 +83,8 @@ static double alone(const both_ways *machine, bool by_weir, uint64_t bytes) {
   return spread_of(values, LATENCIES).median;
 }
 
-static void print_size(uint64_t bytes, double single[2][MOST_ROUNDS], double many[2][MOST_ROUNDS], uint32_t rounds) {
-  printf("| %8llu KiB |", (ull)bytes / 1024);
-  for (uint32_t way = 0; way < 2; way++) printf(" %9.1f |", spread_of(single[way], rounds).median * 1e6);
-  for (uint32_t way = 0; way < 2; way++) {
-    spread s = spread_of(many[way], rounds);
-    printf(" %9.1f (%.1f-%.1f) |", s.median * 1e6, s.least * 1e6, s.greatest * 1e6);
-  }
-  for (uint32_t way = 0; way < 2; way++) printf(" %6.1f |", (double)bytes / spread_of(many[way], rounds).median / 1e9);
-  printf("\n");
-  fflush(stdout);
-}
-
 static void measure_size(const both_ways *machine, uint64_t bytes, uint32_t rounds) {
-  double single[2][MOST_ROUNDS], many[2][MOST_ROUNDS];
+  double single[2][MOST_VALUES], many[2][MOST_VALUES];
   uint32_t count = bytes <= 1 << 20 ? 400 : bytes <= 1 << 26 ? 50 : 20;
   for (uint32_t way = 0; way < 2; way++) back_to_back(machine, way == 1, bytes, 20); // connections
   for (uint32_t round = 0; round < rounds; round++) {
@@ -197,7 +185,7 @@ static void open_buffers(const rank_card *card, overlap_buffers *out) {
   must(weir_mpi_finish(card->mpi), "fill");
 }
 
-static void print_row(uint32_t row, double values[3][MOST_ROUNDS], uint32_t rounds) {
+static void print_row(uint32_t row, double values[3][MOST_VALUES], uint32_t rounds) {
   const char *way = row % 2 == 0 ? "NCCL" : "Weir";
   if (row < 2)
     printf("| %d chains of %d kernels of %llu us, %d times %llu MiB: %s |", CHAINS, OVERLAPPED, (ull)SPIN_NS / 1000,
@@ -214,7 +202,7 @@ static void print_row(uint32_t row, double values[3][MOST_ROUNDS], uint32_t roun
 }
 
 void ranks_measure_overlap(const ranks_options *options) {
-  static double values[4][3][MOST_ROUNDS]; // chains or layers by NCCL or Weir; what
+  static double values[4][3][MOST_VALUES]; // chains or layers by NCCL or Weir; what
   both_ways machine;
   overlap_buffers buffers;
   open_machine(2 * LAYER_BYTES, &machine);
