@@ -5,14 +5,14 @@
 #ifndef WEIR_DEVICE_CUDA_RESIDENT_PROTOCOL_FETCHER_H
 #define WEIR_DEVICE_CUDA_RESIDENT_PROTOCOL_FETCHER_H
 
-// What the scheduler wants of the fetcher, in this order.
+// The fetcher goes through these phases in this order, as the scheduler says.
 enum {
   WEIR__R_LOOKS_ONLY = 1, // no tasks yet: no worker has come
   WEIR__R_FETCHES,
   WEIR__R_ENDS,
 };
 
-// What the fetcher and the scheduler share, in the memory of their block.
+// The fetcher and the scheduler share a desk, in the memory of their block.
 typedef struct weir__r_desk {
   uint32_t phase;     // written by the scheduler
   uint32_t ask, stop; // the host's, when the fetcher looked last
@@ -28,7 +28,7 @@ WEIR__R_FUNCTION void weir__r_open_desk(weir__r_desk *desk, const weir__r_card *
   desk->fetched = (uint64_t)card->fetched << 32;
 }
 
-// What the host asks for. The first lane, which is the one that looks, faults here if that is to abort; the others have nothing.
+// Looks at what the host asks for. The first lane does so, and faults here if that is to abort; the other lanes get zeros.
 WEIR__R_FUNCTION weir__r_signals weir__r_signals_of(const weir__r_host *host) {
   weir__r_signals signals = {0, 0, 0, 0};
   if (weir__r_lane() != 0) return signals;

@@ -252,7 +252,7 @@ WEIR__R_FUNCTION uint32_t weir__r_await_worker(const weir__r_card *card) {
   return 1;
 }
 
-// What the fetcher has done, the same for all lanes.
+// The fetcher's news, the same for all lanes.
 typedef struct weir__r_news {
   uint32_t fetched, phase;
 } weir__r_news;

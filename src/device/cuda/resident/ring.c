@@ -203,15 +203,18 @@ void weir__resident_publish(weir__resident *resident) {
   weir__r_publish(resident->host, resident->written);
 }
 
+static bool next_report(const weir__resident *resident, uint32_t *out_number) {
+  return resident->in_flight > 0 && weir__r_is_reported(resident->host, resident->reported + 1, out_number);
+}
+
 bool weir__resident_has_report(const weir__resident *resident) {
   uint32_t number;
-  return resident->in_flight > 0 && weir__r_is_reported(resident->host, resident->reported + 1, &number);
+  return next_report(resident, &number);
 }
 
 uint32_t weir__resident_fetch(weir__resident *resident, uint32_t numbers[WEIR__RESIDENT_REPORTS]) {
   uint32_t count = 0;
-  while (count < WEIR__RESIDENT_REPORTS && resident->in_flight > 0 &&
-         weir__r_is_reported(resident->host, resident->reported + 1, &numbers[count])) {
+  while (count < WEIR__RESIDENT_REPORTS && next_report(resident, &numbers[count])) {
     resident->reported++;
     resident->in_flight--;
     count++;
