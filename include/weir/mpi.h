@@ -46,15 +46,15 @@ enum {
   WEIR_MPI_ALL = -2,   // all ranks (weir_mpi_fetch)
 };
 
-// Whether MPI is given addresses in the memory of CUDA devices. If it is, a message needs no copies through the host: MPI
-// takes contents from the device that has them, and brings them to the device whose task is to read them.
+// Whether MPI is given addresses in the memory of CUDA devices. If it is, a message needs no copies through the host:
+// MPI takes contents from the device that has them, and brings them to the device whose task is to read them.
 typedef enum weir_mpi_direct {
   // If MPI says that it takes them (MPIX_Query_cuda_support of Open MPI and MPICH), unless the environment variable
   // WEIR_MPI_DIRECT is "never" or "always".
   WEIR_MPI_DIRECT_AUTO = 0,
   WEIR_MPI_DIRECT_NEVER = 1,
-  // Also if MPI does not say so, as Open MPI does not where only UCX below it is built for CUDA. If it is wrong, MPI reads
-  // and writes addresses that are none.
+  // Also if MPI does not say so, as Open MPI does not where only UCX below it is built for CUDA. If it is wrong, MPI
+  // reads and writes addresses that are none.
   WEIR_MPI_DIRECT_ALWAYS = 2,
 } weir_mpi_direct;
 
@@ -72,8 +72,8 @@ typedef struct weir_mpi_options {
   uint64_t piece_bytes;
   // Submissions after which ranks compare what they submitted, at the latest. Default: 64.
   uint32_t check_every;
-  // Contents of at least so many bytes go directly from the memory of a CUDA device and to it, where `direct` lets them.
-  // Others go through memory of the host. Default: 256 KiB.
+  // Contents of at least so many bytes go directly from the memory of a CUDA device and to it, where `direct` lets
+  // them. Others go through memory of the host. Default: 256 KiB.
   uint64_t direct_bytes;
   // A weir_mpi_direct. May differ from rank to rank. Default: AUTO.
   uint32_t direct;
@@ -81,8 +81,8 @@ typedef struct weir_mpi_options {
 
 // Makes a context take part in a job. All ranks of the communicator call it, and wait for each other. The context has a
 // CPU device. `options` may be NULL: all defaults.
-// Errors: INVALID_ARGUMENT (MPI is not initialised, or without support for threads; WEIR_MPI_DIRECT or `direct` is none of
-// its values), UNAVAILABLE (a context without a CPU device; a failure of MPI), OUT_OF_MEMORY.
+// Errors: INVALID_ARGUMENT (MPI is not initialised, or without support for threads; WEIR_MPI_DIRECT or `direct` is none
+// of its values), UNAVAILABLE (a context without a CPU device; a failure of MPI), OUT_OF_MEMORY.
 WEIR_API weir_status weir_mpi_create_sized(weir_context *context, const weir_mpi_options *options, size_t options_size,
                                            weir_mpi **out_mpi);
 static inline weir_status weir_mpi_create(weir_context *context_, const weir_mpi_options *options_,
@@ -92,8 +92,9 @@ static inline weir_status weir_mpi_create(weir_context *context_, const weir_mpi
 
 // Finishes as weir_mpi_finish, waits for all ranks to do so, and frees the object. The context and the local buffers
 // are left, and are the caller's to release afterwards: weir_context_release is refused with INVALID_ARGUMENT before.
-// (Not if the context takes part in several jobs and the first one of them was released.) After a job has failed it waits for nobody; MPI_Finalize may then wait
-// for the lost rank, so that the program ends by MPI_Abort. `mpi` may be NULL.
+// (Not if the context takes part in several jobs and the first one of them was released.) After a job has failed it
+// waits for nobody; MPI_Finalize may then wait for the lost rank, so that the program ends by MPI_Abort. `mpi` may be
+// NULL.
 // Errors: as weir_mpi_finish. The object is freed in any case.
 WEIR_API weir_status weir_mpi_release(weir_mpi *mpi);
 
@@ -101,8 +102,8 @@ WEIR_API weir_status weir_mpi_release(weir_mpi *mpi);
 WEIR_API uint32_t weir_mpi_rank(const weir_mpi *mpi);
 WEIR_API uint32_t weir_mpi_size(const weir_mpi *mpi);
 
-// Returns whether MPI is given addresses in the memory of CUDA devices on this rank. `reason`, `reason_bytes` bytes long,
-// gets a text that says why or why not; it may be NULL. weir_mpi_statistics counts the messages.
+// Returns whether MPI is given addresses in the memory of CUDA devices on this rank. `reason`, `reason_bytes` bytes
+// long, gets a text that says why or why not; it may be NULL. weir_mpi_statistics counts the messages.
 WEIR_API bool weir_mpi_is_direct(const weir_mpi *mpi, char *reason, uint64_t reason_bytes);
 
 // Creates a buffer of `bytes` bytes on every rank, whose storage is allocated where it is used. `owner` is the rank

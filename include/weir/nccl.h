@@ -83,7 +83,8 @@ WEIR_API weir_status weir_nccl_version(int *out_version);
 // for the others. All make the same calls in the same order, each with the buffers of its own devices. Calls are
 // numbered from 1 on. That a process is ready for a collective says `ready`; all of them tell each other; and once a
 // process knows that all are ready, or that one is not, it calls weir_nccl_go. No part of the collective starts before.
-// A process that is ready if an earlier collective takes place counts once it is known that all were ready for that one.
+// A process that is ready if an earlier collective takes place counts once it is known that all were ready for that
+// one.
 
 enum { WEIR_NCCL_ID_BYTES = 128 };
 

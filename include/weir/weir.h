@@ -310,8 +310,9 @@ WEIR_API weir_status weir_buffer_create(weir_context *context, uint64_t bytes, w
 WEIR_API weir_status weir_buffer_wrap(weir_context *context, void *memory, uint64_t bytes, weir_buffer **out_buffer);
 
 // Releases a buffer, at any time; its storage is free after the last use. `buffer` may be NULL. The context keeps free
-// storage for other buffers: in memory of the host as many bytes as buffers had in all at one time, or 64 MiB; on devices
-// with memory of their own, and in memory that is pinned for such a device, all of it, until other sizes need the room.
+// storage for other buffers: in memory of the host as many bytes as buffers had in all at one time, or 64 MiB; on
+// devices with memory of their own, and in memory that is pinned for such a device, all of it, until other sizes need
+// the room.
 // Errors: RELEASED (a second release; Weir recognises it at least until 1024 other buffers were released).
 WEIR_API weir_status weir_buffer_release(weir_buffer *buffer);
 
