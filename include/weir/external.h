@@ -65,6 +65,17 @@ WEIR_API weir_status weir_buffer_device(weir_buffer *buffer, uint64_t offset, ui
 // none, or WEIR_CONTEXT_PLACE lets Weir choose for each task.
 WEIR_API weir_device *weir_kernel_device(weir_kernel *kernel);
 
+// Says whether bytes of a buffer may be read; `bytes` is never WEIR_WHOLE. A status that is not OK, with a text of
+// weir_set_last_error (weir/error.h), refuses the read.
+typedef weir_status (*weir_read_function)(void *user, uint64_t offset, uint64_t bytes);
+
+// Has weir_read, weir_copy_out and weir_copy, of the buffer that it reads, ask a function first, in the calling thread:
+// for libraries whose buffers have their contents elsewhere now and then, as those of libweir-mpi on other ranks. If it
+// refuses, so does the call. Tasks and graphs do not ask. NULL: nobody is asked any more. Not while others use the
+// buffer.
+// Errors: INVALID_ARGUMENT, RELEASED (as all calls on buffers).
+WEIR_API weir_status weir_buffer_set_may_read(weir_buffer *buffer, weir_read_function function, void *user);
+
 // Declares that work outside Weir, which ends with `event`, reads (READ), overwrites (WRITE) or updates (READ_WRITE) a
 // buffer on wrapped memory, in the place where the buffer lives. Later tasks that conflict with such an access wait for
 // the event: after READ those that write, after WRITE and READ_WRITE all. Other tasks, and other buffers, do not. The

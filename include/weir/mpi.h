@@ -142,6 +142,10 @@ static inline weir_status weir_mpi_submit(weir_mpi *mpi_, const weir_task *task_
 // Makes a range valid on a rank, or, with WEIR_MPI_ALL, on all ranks by a binomial tree, so that calls of Weir that
 // this header does not know may read it there: weir_read, weir_copy_out, graphs, enqueue functions. It does not wait.
 // `bytes` may be WEIR_WHOLE.
+// weir_read, weir_copy_out and weir_copy refuse bytes that this rank lacks, with INVALID_ARGUMENT and a text that says
+// which bytes, who has them since which call, and that this call is missing. Tasks of weir_submit, graphs and enqueue
+// functions are not refused: they read what was here last. Nor is what a rank lacks by a call that it left out
+// (weir_mpi_skip), of which it knows nothing.
 // Errors: INVALID_ARGUMENT (as weir_mpi_buffer_release; no such rank), OUT_OF_RANGE.
 WEIR_API weir_status weir_mpi_fetch(weir_mpi *mpi, weir_buffer *buffer, uint64_t offset, uint64_t bytes, int32_t rank);
 

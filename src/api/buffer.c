@@ -36,6 +36,14 @@ weir_status weir_buffer_set_label(weir_buffer *buffer, const char *label) {
   return WEIR_OK;
 }
 
+weir_status weir_buffer_set_may_read(weir_buffer *buffer, weir_read_function function, void *user) {
+  weir_status status = weir__object_check(buffer, WEIR__KIND_BUFFER, NULL, "buffer may read");
+  if (status != WEIR_OK) return status;
+  buffer->may_read = function;
+  buffer->may_read_user = user;
+  return WEIR_OK;
+}
+
 uint64_t weir_buffer_bytes(const weir_buffer *buffer) {
   return weir__object_check(buffer, WEIR__KIND_BUFFER, NULL, "buffer bytes") == WEIR_OK ? buffer->bytes : 0;
 }

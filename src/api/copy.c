@@ -2,6 +2,9 @@
 //
 // Arguments in short; copies and fills as the caller submits them.
 #include "engine/copy.h"
+
+#include <stdio.h>
+
 #include "base/error.h"
 #include "engine/process.h"
 
@@ -49,6 +52,22 @@ static weir_status find_submitter(const weir_buffer *buffer, const char *what, w
   return status;
 }
 
+// The same of a copy from the buffer, about whose contents somebody else may know better. A range that leaves the buffer
+// is refused later.
+static weir_status find_reader(const weir_buffer *buffer, uint64_t offset, uint64_t bytes, const char *what,
+                               weir_event **out_event, uint64_t *ticket, weir__submission *out_by) {
+  weir_status status = find_submitter(buffer, what, out_event, ticket, out_by);
+  if (status != WEIR_OK || buffer->may_read == NULL || offset >= buffer->bytes) return status;
+  uint64_t rest = buffer->bytes - offset;
+  if (bytes == WEIR_WHOLE) bytes = rest;
+  if (bytes == 0 || bytes > rest) return WEIR_OK;
+  status = buffer->may_read(buffer->may_read_user, offset, bytes);
+  if (status == WEIR_OK) return WEIR_OK;
+  char prefix[16];
+  snprintf(prefix, sizeof prefix, "%s: ", what);
+  return weir__error_prefix(status, prefix);
+}
+
 weir_status weir_copy_in(weir_buffer *buffer, uint64_t offset, uint64_t bytes, const void *source,
                          weir_event **out_event) {
   uint64_t ticket = 0;
@@ -61,7 +80,7 @@ weir_status weir_copy_out(weir_buffer *buffer, uint64_t offset, uint64_t bytes, 
                           weir_event **out_event) {
   uint64_t ticket = 0;
   weir__submission by;
-  weir_status status = find_submitter(buffer, "copy out", out_event, &ticket, &by);
+  weir_status status = find_reader(buffer, offset, bytes, "copy out", out_event, &ticket, &by);
   return status == WEIR_OK ? weir__copy_out(&by, buffer, offset, bytes, destination, out_event) : status;
 }
 
@@ -70,7 +89,7 @@ weir_status weir_read(weir_buffer *buffer, uint64_t offset, uint64_t bytes, void
   uint64_t ticket = 0;
   weir__submission by;
   weir_event *event;
-  weir_status status = find_submitter(buffer, "read", &event, &ticket, &by);
+  weir_status status = find_reader(buffer, offset, bytes, "read", &event, &ticket, &by);
   by.target = &(weir__completion_target){0}; // this call reports a failure, not weir_finish
   if (status == WEIR_OK) status = weir__copy_out(&by, buffer, offset, bytes, destination, &event);
   if (status != WEIR_OK) return status;
@@ -87,7 +106,7 @@ weir_status weir_copy(weir_buffer *destination, uint64_t destination_offset, wei
                       uint64_t source_offset, uint64_t bytes, weir_event **out_event) {
   uint64_t ticket = 0;
   weir__submission by;
-  weir_status status = find_submitter(source, "copy", out_event, &ticket, &by);
+  weir_status status = find_reader(source, source_offset, bytes, "copy", out_event, &ticket, &by);
   if (status != WEIR_OK) return status;
   return weir__copy(&by, destination, destination_offset, source, source_offset, bytes, out_event);
 }

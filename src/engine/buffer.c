@@ -30,6 +30,7 @@ weir_buffer *weir__buffer_new(weir_context *context, uint64_t bytes) {
   buffer->wrapped = buffer->image = buffer->kept = buffer->reducing = buffer->scratch = buffer->adopted = false;
   buffer->valid = buffer->held = 0;
   buffer->run = 0;
+  buffer->may_read = NULL;
   buffer->reuse = (weir__reuse){0};
   memset(buffer->replicas, 0, context->memory.space_count * sizeof buffer->replicas[0]);
   weir__written_clear(buffer);

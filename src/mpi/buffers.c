@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "job.h"
+#include "weir/external.h"
 
 static uint32_t slot_of(const weir__mpi_buffers *buffers, const weir_buffer *local) {
   return (uint32_t)weir__mpi_hash(0, (uint64_t)(uintptr_t)local) & (buffers->capacity - 1);
@@ -60,7 +61,9 @@ void weir__mpi_buffers_remove(weir__mpi_buffers *buffers, weir__mpi_buffer *buff
 
 void weir__mpi_buffers_release(weir__mpi_buffers *buffers) {
   for (uint32_t i = 0; i < buffers->capacity; i++) {
-    if (buffers->slots[i].local != NULL) destroy(buffers->slots[i].buffer);
+    if (buffers->slots[i].local == NULL) continue;
+    (void)weir_buffer_set_may_read(buffers->slots[i].buffer->local, NULL, NULL);
+    destroy(buffers->slots[i].buffer);
   }
   free(buffers->slots);
   *buffers = (weir__mpi_buffers){0};

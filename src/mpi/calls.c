@@ -6,12 +6,13 @@
 #include "device_message.h"
 #include "job.h"
 #include "transfer.h"
+#include "weir/external.h"
 #include "weir/trace.h"
 
 static weir_status add_buffer(weir_mpi *mpi, const weir__mpi_call *call, uint32_t owner, weir_buffer **out_buffer) {
   weir__mpi_buffer *buffer = calloc(1, sizeof *buffer);
   if (buffer == NULL) return weir__mpi_error(WEIR_ERROR_OUT_OF_MEMORY, "no memory");
-  *buffer = (weir__mpi_buffer){.number = call->number, .bytes = call->bytes, .owner = owner};
+  *buffer = (weir__mpi_buffer){.mpi = mpi, .number = call->number, .bytes = call->bytes, .owner = owner};
   weir_status status = weir_buffer_create(mpi->context, call->bytes, &buffer->local);
   if (status == WEIR_OK && (!weir__mpi_table_create(&buffer->table, call->bytes, mpi->size) ||
                             !weir__mpi_buffers_add(&mpi->buffers, buffer))) {
@@ -19,6 +20,7 @@ static weir_status add_buffer(weir_mpi *mpi, const weir__mpi_call *call, uint32_
     weir__mpi_table_release(&buffer->table);
     status = weir__mpi_error(WEIR_ERROR_OUT_OF_MEMORY, "no memory");
   }
+  if (status == WEIR_OK) status = weir_buffer_set_may_read(buffer->local, weir__mpi_may_read, buffer);
   if (status == WEIR_OK)
     *out_buffer = buffer->local;
   else
@@ -61,7 +63,7 @@ static weir_status enter_range(weir_mpi *mpi, weir__mpi_kind kind, weir_buffer *
     *out_call = (weir__mpi_call){
         .kind = kind, .buffer = (*out_buffer)->number, .offset = offset, .bytes = end - offset, .rank = rank};
     weir__mpi_enter(mpi, out_call);
-    if (!weir__mpi_table_reserve(&(*out_buffer)->table, 4))
+    if (!weir__mpi_make_room(mpi, *out_buffer, 4))
       weir__mpi_fail(mpi, WEIR_ERROR_OUT_OF_MEMORY, true, "rank %u has no memory for call %llu", mpi->rank,
                      (unsigned long long)out_call->number);
     status = weir__mpi_job_status(mpi);
@@ -113,7 +115,7 @@ weir_status weir_mpi_written(weir_mpi *mpi, weir_buffer *local, uint64_t offset,
   weir__mpi_buffer *buffer;
   weir_status status = enter_range(mpi, WEIR__MPI_WRITTEN, local, offset, bytes, rank, &call, &buffer);
   if (status != WEIR_OK) return status;
-  weir__mpi_table_write(&buffer->table, offset, offset + call.bytes, (uint32_t)rank, call.number);
+  weir__mpi_note_write(mpi, buffer, offset, offset + call.bytes, (uint32_t)rank, call.number);
   if (mpi->traces && (uint32_t)rank == mpi->rank) weir_trace_note_written(local, call.number, offset, call.bytes);
   weir__mpi_end_call(mpi);
   return WEIR_OK;

@@ -113,7 +113,7 @@ static weir_status submit_locked(weir_mpi_nccl *nccl, const request *asked) {
   for (uint32_t rank = 1; rank < mpi->size; rank++) call.hash = weir__mpi_hash(call.hash, buffers[rank]->number);
   weir__mpi_enter(mpi, &call);
   for (uint32_t rank = 0; rank < mpi->size; rank++) {
-    if (!weir__mpi_table_reserve(&buffers[rank]->table, 4))
+    if (!weir__mpi_make_room(mpi, buffers[rank], 4))
       weir__mpi_fail(mpi, WEIR_ERROR_OUT_OF_MEMORY, true, "rank %u has no memory for call %llu", mpi->rank,
                      (unsigned long long)call.number);
   }
@@ -124,7 +124,7 @@ static weir_status submit_locked(weir_mpi_nccl *nccl, const request *asked) {
   }
   submit_own(nccl, asked, call.bytes);
   for (uint32_t rank = 0; rank < mpi->size; rank++) {
-    if (writes(asked, rank)) weir__mpi_table_write(&buffers[rank]->table, asked->offset, end, rank, call.number);
+    if (writes(asked, rank)) weir__mpi_note_write(mpi, buffers[rank], asked->offset, end, rank, call.number);
   }
   if (mpi->traces && writes(asked, mpi->rank))
     weir_trace_note_written(asked->locals[mpi->rank], call.number, asked->offset, call.bytes);

@@ -52,6 +52,7 @@ static void initialize_locks(weir_mpi *mpi) {
   pthread_condattr_init(&clock);
   pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
   pthread_mutex_init(&mpi->sequence, NULL);
+  pthread_mutex_init(&mpi->tables, NULL);
   pthread_mutex_init(&mpi->shared, NULL);
   weir__mpi_pool_initialize(&mpi->pool);
   pthread_cond_init(&mpi->wake, &clock);
@@ -66,6 +67,7 @@ void weir__mpi_destroy(weir_mpi *mpi) {
   weir__mpi_direct_close(&mpi->direct);
   weir__mpi_pool_deinitialize(&mpi->pool);
   pthread_mutex_destroy(&mpi->sequence);
+  pthread_mutex_destroy(&mpi->tables);
   pthread_mutex_destroy(&mpi->shared);
   pthread_cond_destroy(&mpi->wake);
   pthread_cond_destroy(&mpi->changed);
@@ -141,11 +143,17 @@ weir_status weir__mpi_create_over(weir_context *context, const weir_mpi_options 
 
 void weir__mpi_begin_call(weir_mpi *mpi) {
   pthread_mutex_lock(&mpi->sequence);
+  atomic_store_explicit(&mpi->caller, (uintptr_t)pthread_self(), memory_order_relaxed);
   atomic_store_explicit(&mpi->in_call, true, memory_order_relaxed);
 }
 
+bool weir__mpi_is_calling(const weir_mpi *mpi) {
+  return atomic_load_explicit(&mpi->caller, memory_order_relaxed) == (uintptr_t)pthread_self();
+}
+
 void weir__mpi_end_call(weir_mpi *mpi) {
-  atomic_store_explicit(&mpi->in_call, false, memory_order_relaxed);
+  atomic_store_explicit(&mpi->caller, 0, memory_order_relaxed);
+  atomic_store_explicit(&mpi->in_call, false, memory_order_release); // what the call counted is seen by who sees this
   pthread_mutex_unlock(&mpi->sequence);
 }
 

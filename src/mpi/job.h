@@ -2,9 +2,10 @@
 //
 // The state of a rank in a job, and who guards it:
 // - `sequence` is held by each call that makes the sequence, in that order; it guards what only these use.
+// - `tables` is held while a buffer's table changes, which who has `sequence` does alone, and while others read one.
 // - `shared` is held for a few lines, by those calls, by callbacks of Weir and by the progress thread.
 // - `driven` is set by the thread that drives (drive.h), and guards what drivers alone use. Nobody waits for it.
-// `sequence` comes before `shared`. No call of Weir is made under `shared`, so callbacks may take it.
+// `sequence` comes before `tables` and `shared`, of which no thread holds both. No call of Weir is made under `shared`, so callbacks may take it.
 #ifndef WEIR_MPI_JOB_H
 #define WEIR_MPI_JOB_H
 
@@ -50,6 +51,8 @@ struct weir_mpi {
   pthread_mutex_t sequence;
   weir__mpi_buffers buffers;
   _Atomic uint64_t number, tasks; // of the last call; of tasks that ran here. Written with `sequence`
+  _Atomic uintptr_t caller; // the thread that holds it in a call, as pthread_self(); 0: none
+  pthread_mutex_t tables;
   _Atomic uint64_t *sent_to,
       *received_from; // messages of contents by rank: the next one's tag; read by who drives, too
 
@@ -142,6 +145,9 @@ void weir__mpi_end_call(weir_mpi *mpi);
 static inline uint32_t weir__mpi_previous(const weir_mpi *mpi) {
   return (mpi->rank + mpi->size - 1) % mpi->size;
 }
+// Whether this thread is in such a call.
+bool weir__mpi_is_calling(const weir_mpi *mpi);
+
 static inline uint32_t weir__mpi_next(const weir_mpi *mpi) {
   return (mpi->rank + 1) % mpi->size;
 }

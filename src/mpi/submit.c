@@ -103,11 +103,12 @@ static void note_code(const weir_task *task, weir__mpi_call *call) {
   call->code = weir__mpi_hash_text(task->kernel == NULL ? 1 : 2, call->kernel);
 }
 
-static bool reserve(const range *ranges, uint32_t count) {
+static bool reserve(weir_mpi *mpi, const range *ranges, uint32_t count) {
   for (uint32_t i = 0; i < count; i++) {
     if (ranges[i].buffer == NULL) continue;
-    weir__mpi_table *table = &ranges[i].buffer->table;
-    if (!weir__mpi_table_is_whole(table, ranges[i].offset, ranges[i].end) && !weir__mpi_table_reserve(table, 2 * count))
+    const weir__mpi_table *table = &ranges[i].buffer->table;
+    if (!weir__mpi_table_is_whole(table, ranges[i].offset, ranges[i].end) &&
+        !weir__mpi_make_room(mpi, ranges[i].buffer, 2 * count))
       return false;
   }
   return true;
@@ -187,7 +188,7 @@ static weir_status submit(weir_mpi *mpi, const weir_task *task, const range *ran
   weir__mpi_call call = call_of(task, ranges, rank);
   note_code(task, &call);
   weir__mpi_enter(mpi, &call);
-  if (!reserve(ranges, task->arg_count))
+  if (!reserve(mpi, ranges, task->arg_count))
     weir__mpi_fail(mpi, WEIR_ERROR_OUT_OF_MEMORY, true, "rank %u has no memory for call %llu", mpi->rank,
                    (unsigned long long)call.number);
   weir_status status = weir__mpi_job_status(mpi);
@@ -201,7 +202,7 @@ static weir_status submit(weir_mpi *mpi, const weir_task *task, const range *ran
   }
   for (uint32_t i = 0; i < task->arg_count; i++) {
     if (ranges[i].buffer != NULL && writes(&task->args[i]))
-      weir__mpi_table_write(&ranges[i].buffer->table, ranges[i].offset, ranges[i].end, rank, call.number);
+      weir__mpi_note_write(mpi, ranges[i].buffer, ranges[i].offset, ranges[i].end, rank, call.number);
   }
   return status;
 }

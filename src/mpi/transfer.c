@@ -1,6 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transfer.h"
 
+void weir__mpi_note_write(weir_mpi *mpi, weir__mpi_buffer *buffer, uint64_t offset, uint64_t end, uint32_t rank,
+                          uint64_t version) {
+  pthread_mutex_lock(&mpi->tables);
+  weir__mpi_table_write(&buffer->table, offset, end, rank, version);
+  pthread_mutex_unlock(&mpi->tables);
+}
+
+void weir__mpi_note_holder(weir_mpi *mpi, weir__mpi_buffer *buffer, uint64_t offset, uint64_t end, uint32_t rank) {
+  pthread_mutex_lock(&mpi->tables);
+  weir__mpi_table_add_holder(&buffer->table, offset, end, rank);
+  pthread_mutex_unlock(&mpi->tables);
+}
+
+bool weir__mpi_make_room(weir_mpi *mpi, weir__mpi_buffer *buffer, uint32_t pieces) {
+  pthread_mutex_lock(&mpi->tables);
+  bool made = weir__mpi_table_reserve(&buffer->table, pieces);
+  pthread_mutex_unlock(&mpi->tables);
+  return made;
+}
+
 static void carry(weir_mpi *mpi, const weir__mpi_call *call, const weir__mpi_buffer *buffer, uint64_t offset,
                   uint64_t end, uint32_t from, uint32_t to, weir_device *device) {
   if (from == mpi->rank) weir__mpi_send(mpi, call, to, buffer->local, offset, end - offset);
@@ -17,7 +37,7 @@ void weir__mpi_supply(weir_mpi *mpi, const weir__mpi_call *call, weir__mpi_buffe
   weir__mpi_segment missing;
   while (offset < end && weir__mpi_table_missing(&buffer->table, offset, end, rank, &missing) != UINT32_MAX) {
     carry(mpi, call, buffer, missing.first, missing.end, missing.writer, rank, device);
-    weir__mpi_table_add_holder(&buffer->table, missing.first, missing.end, rank);
+    weir__mpi_note_holder(mpi, buffer, missing.first, missing.end, rank);
     offset = missing.end;
   }
 }
@@ -48,8 +68,8 @@ static void spread(weir_mpi *mpi, const weir__mpi_call *call, weir__mpi_buffer *
   uint32_t writer = table->segments[segment].writer, to = writer;
   for (uint32_t place = 1; (to = next_place(table, segment, writer, to)) != writer; place++)
     carry(mpi, call, buffer, offset, end, rank_at(table, segment, writer, parent_of(place)), to, device);
-  weir__mpi_table_write(table, offset, end, writer, table->segments[segment].version);
-  for (uint32_t rank = 0; rank < table->ranks; rank++) weir__mpi_table_add_holder(table, offset, end, rank);
+  weir__mpi_note_write(mpi, buffer, offset, end, writer, table->segments[segment].version);
+  for (uint32_t rank = 0; rank < table->ranks; rank++) weir__mpi_note_holder(mpi, buffer, offset, end, rank);
 }
 
 void weir__mpi_supply_all(weir_mpi *mpi, const weir__mpi_call *call, weir__mpi_buffer *buffer, uint64_t offset,

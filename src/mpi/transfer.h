@@ -6,6 +6,13 @@
 
 #include "job.h"
 
+// Note in the table of a buffer what happened to a range, or make room for that (false: no memory). What they do:
+// weir__mpi_table_write, weir__mpi_table_add_holder, weir__mpi_table_reserve.
+void weir__mpi_note_write(weir_mpi *mpi, weir__mpi_buffer *buffer, uint64_t offset, uint64_t end, uint32_t rank,
+                          uint64_t version);
+void weir__mpi_note_holder(weir_mpi *mpi, weir__mpi_buffer *buffer, uint64_t offset, uint64_t end, uint32_t rank);
+bool weir__mpi_make_room(weir_mpi *mpi, weir__mpi_buffer *buffer, uint32_t pieces);
+
 // Whether this rank lacks some byte of a range.
 bool weir__mpi_lacks(const weir_mpi *mpi, const weir__mpi_buffer *buffer, uint64_t offset, uint64_t end);
 

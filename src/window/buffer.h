@@ -79,6 +79,9 @@ struct weir_buffer {
   struct weir__written *written;     // what tasks wrote, in check mode (engine/written.h); NULL: nothing. Owned
   struct weir__commuters *commuters; // tasks in flight that commute (window/commuters.h); NULL: there were none. Owned
   struct weir__trail *trail;         // where ThreadSanitizer watches: who used it (window/trail.h). Owned
+  // Asked before the caller reads by a copy (weir_buffer_set_may_read); NULL: nobody is.
+  weir_status (*may_read)(void *user, uint64_t offset, uint64_t bytes);
+  void *may_read_user;
   weir__version *versions; // that it gave up last, a ring (engine/rename.h); NULL: it was not renamed yet. Owned
   alignas(64) weir__replica replicas[WEIR__MAX_SPACES];
   weir__range_map map;

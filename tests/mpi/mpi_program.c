@@ -190,10 +190,25 @@ static bool is_alike(const program *p, const byte *a, const byte *b) {
   return a->written == b->written && a->poisoned == b->poisoned && ((a->holders ^ b->holders) >> p->rank & 1) == 0;
 }
 
+// Bytes that this rank lacks are not read.
+static void compare_lacking(program *p, uint32_t buffer, uint32_t offset, uint32_t bytes) {
+  uint8_t values[MPI_LARGEST];
+  char expected[64];
+  snprintf(expected, sizeof expected, "read: rank %u lacks bytes %u to ", p->rank, offset);
+  weir_status status = weir_read(p->buffers[buffer], offset, bytes, values);
+  if (status != WEIR_ERROR_INVALID_ARGUMENT || strncmp(weir_last_error(), expected, strlen(expected)) != 0)
+    snprintf(p->text, TEXT, "rank %u: byte %u of buffer %u, which it lacks: %s: %.100s", p->rank, offset, buffer,
+             weir_status_name(status), status == WEIR_OK ? "" : weir_last_error());
+}
+
 // Bytes that this rank holds are as in the model.
 static void compare_run(program *p, uint32_t buffer, uint32_t offset, uint32_t bytes) {
   const byte *at = &p->model[buffer][offset];
-  if (!at->written || (at->holders >> p->rank & 1) == 0 || p->text[0] != '\0') return;
+  if (!at->written || p->text[0] != '\0') return;
+  if ((at->holders >> p->rank & 1) == 0) {
+    compare_lacking(p, buffer, offset, bytes);
+    return;
+  }
   uint8_t values[MPI_LARGEST] = {0};
   weir_status status = weir_read(p->buffers[buffer], offset, bytes, values);
   uint32_t i = 0;

@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "mpi_program.h"
+#include "random.h"
 #include "rank_threads.h"
 
 static void add_one(const weir_work *work) {
@@ -232,6 +233,114 @@ static void test_refusals_name_the_task(void **state) {
   }
 }
 
+// What a read of another rank's bytes says, or "" if it is not refused.
+static const char *read_text(weir_buffer *buffer, uint64_t offset, uint64_t bytes) {
+  unsigned char values[64];
+  return weir_read(buffer, offset, bytes, values) == WEIR_OK ? "" : weir_last_error();
+}
+
+static weir_buffer *kept[RANK_THREADS_MOST];
+
+// Rank 1 has a copy for a while, rank 2 never, and each of them reads. What is not as it should be is the text.
+static void elsewhere_body(rank_run *run) {
+  weir_buffer *a, *b;
+  unsigned char values[64];
+  char expected[64];
+  const char *said = "";
+#define EXPECT(what, good)                                                                                             \
+  if (!(good) && run->text[0] == '\0') snprintf(run->text, sizeof run->text, "%s: %s", what, weir_last_error())
+  weir_mpi_buffer_create(run->mpi, 64, 0, &a);
+  weir_mpi_buffer_create(run->mpi, 64, 1, &b);
+  EXPECT("written by nobody", read_text(a, 0, 64)[0] == '\0');
+  submit_update(run, a, 48, "first"); // all bytes but the last ones
+  snprintf(expected, sizeof expected, "read: rank %u lacks bytes 8 to 48 of buffer 1, which", run->rank);
+  said = read_text(a, 8, 56);
+  EXPECT("before", run->rank == 0 ? said[0] == '\0' : strncmp(said, expected, strlen(expected)) == 0);
+  EXPECT("before", run->rank == 0 || (strstr(said, "rank 0 has since call 3, task 'first' (") != NULL &&
+                                      strstr(said, "weir_mpi_fetch") != NULL));
+  EXPECT("the rest", read_text(a, 48, 16)[0] == '\0');
+  EXPECT("out of range", run->rank == 0 || strstr(read_text(a, 60, 8), "leave buffer") != NULL);
+  weir_status copied = weir_copy_out(a, 0, WEIR_WHOLE, values, NULL);
+  EXPECT("copy out", run->rank == 0 ? copied == WEIR_OK : strncmp(weir_last_error(), "copy out: rank", 14) == 0);
+  copied = weir_copy(b, 0, a, 0, 8, NULL);
+  EXPECT("copy", run->rank == 0 ? copied == WEIR_OK : strncmp(weir_last_error(), "copy: rank", 10) == 0);
+  weir_mpi_fetch(run->mpi, a, 0, WEIR_WHOLE, 1);
+  said = read_text(a, 0, 64);
+  EXPECT("after the fetch", (said[0] == '\0') == (run->rank < 2));
+  submit_update(run, a, 4, "second");
+  said = read_text(a, 0, 64);
+  EXPECT("stale", (said[0] == '\0') == (run->rank == 0) && (run->rank != 1 || strstr(said, "bytes 0 to 4 of") != NULL));
+  EXPECT("not stale", run->rank == 2 || read_text(a, 4, 60)[0] == '\0');
+#undef EXPECT
+  run->status = weir_mpi_finish(run->mpi);
+  kept[run->rank] = a;
+}
+
+// Without the job a buffer is one of this rank's alone.
+static void read_afterwards(rank_run *run) {
+  run->late = read_text(kept[run->rank], 0, 64)[0] != '\0';
+}
+
+// It gave what was there before, or zeros, without a word.
+static void test_read_elsewhere(void **state) {
+  (void)state;
+  rank_run runs[3];
+  rank_threads_after = read_afterwards;
+  rank_threads_run(runs, 3, 0, &(weir_mpi_options){0}, elsewhere_body);
+  rank_threads_after = NULL;
+  for (uint32_t r = 0; r < 3; r++) {
+    if (runs[r].text[0] != '\0') fail_msg("rank %u: %s", r, runs[r].text);
+    assert_int_equal(runs[r].status, WEIR_OK);
+    assert_false(runs[r].late);
+  }
+}
+
+typedef struct reader {
+  weir_buffer *buffer;
+  atomic_bool stops;
+  bool wrong;
+} reader;
+
+static void *read_on(void *argument) {
+  reader *self = argument;
+  do {
+    const char *said = read_text(self->buffer, 0, 32);
+    self->wrong = self->wrong || said[0] != '\0';
+    said = read_text(self->buffer, 32, 32);
+    self->wrong = self->wrong || (said[0] != '\0' && strstr(said, "weir_mpi_fetch") == NULL);
+  } while (!atomic_load_explicit(&self->stops, memory_order_relaxed));
+  return NULL;
+}
+
+// Another thread reads, while the table of the buffer changes.
+static void read_beside_body(rank_run *run) {
+  reader own = {0};
+  pthread_t thread;
+  random_state random = {7};
+  weir_mpi_buffer_create(run->mpi, 64, 0, &own.buffer);
+  submit_update(run, own.buffer, 64, "first");
+  weir_mpi_fetch(run->mpi, own.buffer, 0, WEIR_WHOLE, WEIR_MPI_ALL);
+  run->dead = pthread_create(&thread, NULL, read_on, &own) != 0;
+  for (uint32_t i = 0; i < 200 && !run->dead; i++) {
+    uint32_t first = random_between(&random, 32, 63), bytes = random_between(&random, 1, 64 - first);
+    const weir_arg arg = weir_updates_range(own.buffer, first, bytes);
+    const weir_task task = {.host = add_one, .args = &arg, .arg_count = 1, .label = "behind"};
+    weir_mpi_submit(run->mpi, &task, (int32_t)random_below(&random, run->size), NULL);
+    if (random_chance(&random, 20)) weir_mpi_fetch(run->mpi, own.buffer, 32, 32, WEIR_MPI_ALL);
+  }
+  atomic_store_explicit(&own.stops, true, memory_order_relaxed);
+  if (!run->dead) pthread_join(thread, NULL);
+  run->status = weir_mpi_finish(run->mpi);
+  run->dead = run->dead || own.wrong;
+}
+
+static void test_read_beside(void **state) {
+  (void)state;
+  rank_run runs[3];
+  rank_threads_run(runs, 3, 0, &(weir_mpi_options){0}, read_beside_body);
+  for (uint32_t r = 0; r < 3; r++) assert_true(!runs[r].dead && runs[r].status == WEIR_OK);
+}
+
 static void break_down(const weir_work *work) {
   weir_work_fail(work, "it is broken");
 }
@@ -437,6 +546,8 @@ int main(void) {
                                      cmocka_unit_test(test_no_error),
                                      cmocka_unit_test(test_context_released_early),
                                      cmocka_unit_test(test_long_cause),
+                                     cmocka_unit_test(test_read_elsewhere),
+                                     cmocka_unit_test(test_read_beside),
                                      cmocka_unit_test(test_differ_late),
                                      cmocka_unit_test(test_null)};
   return cmocka_run_group_tests(tests, NULL, NULL);
