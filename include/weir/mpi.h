@@ -63,7 +63,7 @@ typedef struct weir_mpi_options {
   // Points to the MPI_Comm whose ranks take part. The library duplicates it. NULL: MPI_COMM_WORLD.
   const void *communicator;
   // Nanoseconds after which a rank is lost: of which nothing was heard for so long, or which does not go on to submit
-  // something that another rank waits for. A rank that runs a long task is not lost; one that submits nothing because
+  // something that another rank waits for, be it a message or a collective. A rank that runs a long task is not lost; one that submits nothing because
   // it computes between two submissions is. WEIR_FOREVER: never. Default: 60 s.
   uint64_t timeout_ns;
   // Most bytes that wait to be sent. At the limit, submissions wait. Default: 1 GiB.
@@ -191,7 +191,7 @@ typedef struct weir_mpi_nccl weir_mpi_nccl;
 // Creates a communicator of a CUDA device of each rank. NULL: the first CUDA device of the rank's context. All ranks
 // call it, and wait for each other.
 // Errors: UNAVAILABLE (a rank has no CUDA device, or no NCCL; the text names it), on all ranks; others are failures of
-// the job.
+// the job: a rank that is lost or that NCCL refuses, and NCCL that waits for a quarter longer than the time-out.
 WEIR_API weir_status weir_mpi_nccl_create(weir_mpi *mpi, weir_device *device, weir_mpi_nccl **out_nccl);
 
 // Waits until its collectives are done on this rank, or have failed with the job, then frees it: before

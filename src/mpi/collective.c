@@ -7,6 +7,7 @@
 #include "weir/trace.h"
 
 typedef enum collective_kind { ALL_REDUCE, REDUCE, BROADCAST } collective_kind;
+static const char *const names[] = {"all-reduce", "reduce", "broadcast"};
 
 typedef struct request {
   collective_kind kind;
@@ -121,6 +122,11 @@ static weir_status submit_locked(weir_mpi_nccl *nccl, const request *asked) {
   if (status != WEIR_OK) return status;
   for (uint32_t rank = 0; rank < mpi->size; rank++) {
     if (reads(asked, rank)) weir__mpi_supply(mpi, &call, buffers[rank], asked->offset, end, rank, nccl->device);
+  }
+  if (!weir__mpi_nccl_note(nccl, call.number, names[asked->kind])) {
+    weir__mpi_fail(mpi, WEIR_ERROR_OUT_OF_MEMORY, true, "rank %u has no memory for call %llu", mpi->rank,
+                   (unsigned long long)call.number);
+    return weir__mpi_job_status(mpi);
   }
   submit_own(nccl, asked, call.bytes);
   for (uint32_t rank = 0; rank < mpi->size; rank++) {

@@ -96,12 +96,13 @@ static void take_failed(weir_mpi *mpi, uint32_t from, const weir__mpi_control *c
 static void take_ping(weir_mpi *mpi, uint32_t from) {
   pthread_mutex_lock(&mpi->shared);
   weir__mpi_check_flush(mpi);
+  // Of a call that has returned all is counted, and none is entered meanwhile.
   const weir__mpi_control answer = {.kind = WEIR__MPI_PONG,
-                                    .in_call = atomic_load_explicit(&mpi->in_call, memory_order_relaxed),
+                                    .in_call = atomic_load_explicit(&mpi->in_call, memory_order_acquire),
                                     .number = mpi->history.own_through,
                                     .messages = {atomic_load_explicit(&mpi->sent_to[from], memory_order_relaxed),
                                                  atomic_load_explicit(&mpi->received_from[from], memory_order_relaxed),
-                                                 weir__mpi_check_compared(mpi)}};
+                                                 mpi->collectives, weir__mpi_check_compared(mpi)}};
   weir__mpi_control_send(mpi, from, &answer, offsetof(weir__mpi_control, messages) + sizeof answer.messages);
   pthread_mutex_unlock(&mpi->shared);
 }
@@ -113,6 +114,8 @@ static void take_pong(weir_mpi *mpi, uint32_t from, const weir__mpi_control *con
     peer->number = control->number;
     peer->number_ns = peer->answered_ns;
   }
+  peer->completed = control->number - (control->in_call && control->number > 0);
+  peer->collectives = control->messages.collectives;
   peer->sends = control->messages.to;
   peer->receives = control->messages.from;
   peer->compared = control->messages.compared;

@@ -14,7 +14,8 @@ typedef enum weir__mpi_control_kind {
   WEIR__MPI_DIFFER,    // call `number` differs from the sender's, which the text describes
   WEIR__MPI_DIFFERS,   // the answer: the text describes this rank's call
   WEIR__MPI_PING,      // answer with your number
-  WEIR__MPI_PONG, // `number`: the last call of the sender; `in_call`: it has not returned, or waits for tasks; `messages`
+  // `number`: the last call of the sender; `in_call`: it has not returned, or waits for tasks; `messages`.
+  WEIR__MPI_PONG,
   WEIR__MPI_FAILED,  // the job has failed with `status`, as the text says
   WEIR__MPI_BYE,     // to rank 0: the sender has come to its end
   WEIR__MPI_ALL_BYE, // from rank 0: all have
@@ -38,6 +39,7 @@ typedef struct weir__mpi_control {
     } clock;
     struct {
       uint64_t to, from; // the receiver, by the calls that the sender has submitted
+      uint64_t collectives;
       uint64_t compared; // calls up to this one are like those of the rank before the sender
     } messages;
   };

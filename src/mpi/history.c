@@ -107,6 +107,10 @@ static const char *const names[] = {
     "weir_mpi_release",
 };
 
+const char *weir__mpi_kind_name(weir__mpi_kind kind) {
+  return names[kind];
+}
+
 void weir__mpi_history_describe(const weir__mpi_history *history, uint64_t number, char *out_text, size_t size) {
   const weir__mpi_call *call = recent(history, number);
   if (call == NULL) {

@@ -68,6 +68,9 @@ uint64_t weir__mpi_hash_text(uint64_t hash, const char *text);
 // Describes the call with a number, as far as it is known.
 void weir__mpi_history_describe(const weir__mpi_history *history, uint64_t number, char *out_text, size_t size);
 
+// What messages call a kind: the function's name, mostly.
+const char *weir__mpi_kind_name(weir__mpi_kind kind);
+
 // The hash of a recent call; false: it is not known any more, or was left out.
 bool weir__mpi_history_hash(const weir__mpi_history *history, uint64_t number, uint64_t *out_hash);
 

@@ -32,10 +32,12 @@ typedef struct weir__mpi_peer {
   uint64_t heard_ns;        // when something came from it
   uint64_t pinged_ns;       // when it was asked for a sign of life
   uint64_t answered_ns;     // when it last gave one
-  uint64_t number;          // the last call that it said it has submitted
-  uint64_t sends, receives; // messages of contents to and from this rank, of the calls before that
-  uint64_t number_ns;       // when that grew, or the program was in a call
-  uint64_t compared;        // calls up to this one are like those of the rank before it
+  uint64_t number;          // the last call that it said it has begun to submit,
+  uint64_t completed;       // the last one that it has submitted or left out, and
+  uint64_t sends, receives; // messages of contents to and from this rank, of the calls up to that; collectives
+  uint64_t collectives;
+  uint64_t number_ns; // when that grew, or the program was in a call
+  uint64_t compared;  // calls up to this one are like those of the rank before it
 } weir__mpi_peer;
 
 struct weir_mpi {
@@ -49,10 +51,10 @@ struct weir_mpi {
   bool traces;    // the context does, and its timeline gets calls and messages
 
   pthread_mutex_t sequence;
-  weir__mpi_buffers buffers;
-  _Atomic uint64_t number, tasks; // of the last call; of tasks that ran here. Written with `sequence`
   _Atomic uintptr_t caller; // the thread that holds it in a call, as pthread_self(); 0: none
   pthread_mutex_t tables;
+  weir__mpi_buffers buffers;
+  _Atomic uint64_t number, tasks; // of the last call; of tasks that ran here. Written with `sequence`
   _Atomic uint64_t *sent_to,
       *received_from; // messages of contents by rank: the next one's tag; read by who drives, too
 
@@ -79,6 +81,8 @@ struct weir_mpi {
   // Communicators of NCCL (nccl.h), and what was heard of their collectives; guarded by `shared`.
   struct weir_mpi_nccl *communicators;
   struct weir__mpi_readiness *readiness;
+  uint64_t collectives;                 // of this rank's calls
+  uint64_t joining_ns, joining;         // since when it waits for a communicator, behind which call; 0: it does not
   uint32_t decided_count;               // of these, those of which the communicators must be told
   _Atomic uint32_t awaited_collectives; // this rank is ready for them, others may not be; changed with `shared`
   _Atomic uint32_t communicator_count;  // that were created; changed with `shared`
@@ -141,13 +145,13 @@ void weir__mpi_enter(weir_mpi *mpi, weir__mpi_call *call);
 void weir__mpi_begin_call(weir_mpi *mpi);
 void weir__mpi_end_call(weir_mpi *mpi);
 
+// Whether this thread is in such a call.
+bool weir__mpi_is_calling(const weir_mpi *mpi);
+
 // The rank whose calls are compared with this rank's, and the one that compares its own with these.
 static inline uint32_t weir__mpi_previous(const weir_mpi *mpi) {
   return (mpi->rank + mpi->size - 1) % mpi->size;
 }
-// Whether this thread is in such a call.
-bool weir__mpi_is_calling(const weir_mpi *mpi);
-
 static inline uint32_t weir__mpi_next(const weir_mpi *mpi) {
   return (mpi->rank + 1) % mpi->size;
 }

@@ -74,6 +74,8 @@ static weir__mpi_message *create_for(weir_mpi *mpi, weir__mpi_message_kind kind,
   message->is_apart = bytes >= mpi->options.direct_bytes;
   message->pieces = weir__mpi_message_pieces(message);
   memcpy(message->label, call->label, sizeof message->label);
+  const char *name = weir__mpi_kind_name(call->kind); // of fewer bytes
+  if (call->label[0] == '\0') memcpy(message->label, name, strlen(name) + 1);
   return message;
 }
 

@@ -53,6 +53,27 @@ static weir_status hear(weir_mpi *mpi, uint32_t rank, const introduction *own, u
   return status == WEIR_OK ? released : status;
 }
 
+// Called while NCCL waits for the other ranks. A rank that is lost is found by the watch; but NCCL may wait where all of
+// them answer, too.
+static bool goes_on(void *user) {
+  const struct weir_mpi_nccl *own = user;
+  weir_mpi *mpi = own->mpi;
+  uint64_t timeout = mpi->options.timeout_ns;
+  if (timeout != WEIR_FOREVER && weir__mpi_now() >= mpi->joining_ns + timeout + timeout / 4)
+    weir__mpi_fail(mpi, WEIR_ERROR_DEVICE_LOST, true,
+                   "rank %u has waited for NCCL in weir_mpi_nccl_create for more than %g s, though all ranks answer",
+                   mpi->rank, (double)timeout / 1e9);
+  return weir__mpi_is_fine(mpi);
+}
+
+static void set_joining(weir_mpi *mpi, bool joins) {
+  pthread_mutex_lock(&mpi->shared);
+  mpi->joining_ns = joins ? weir__mpi_now() : 0;
+  mpi->joining = atomic_load_explicit(&mpi->number, memory_order_relaxed);
+  pthread_mutex_unlock(&mpi->shared);
+  atomic_store_explicit(&mpi->in_call, joins, memory_order_release);
+}
+
 static weir_status join(weir_mpi *mpi, weir_device *device, const unsigned char *id, struct weir_mpi_nccl *own) {
   const weir_nccl_options options = {.devices = &device,
                                      .device_count = 1,
@@ -60,14 +81,14 @@ static weir_status join(weir_mpi *mpi, weir_device *device, const unsigned char 
                                      .first = mpi->rank,
                                      .total = mpi->size,
                                      .ready = weir__mpi_nccl_ready,
-                                     .ready_user = own};
-  atomic_store_explicit(&mpi->in_call, true, memory_order_relaxed); // however long NCCL takes
+                                     .ready_user = own,
+                                     .waits = goes_on};
+  set_joining(mpi, true);
   weir_status status = weir_nccl_create(mpi->context, &options, &own->nccl);
-  atomic_store_explicit(&mpi->in_call, false, memory_order_relaxed);
-  if (status != WEIR_OK)
-    weir__mpi_fail(mpi, status, true, "rank %u cannot join a communicator of NCCL: %.300s", mpi->rank,
-                   weir_last_error());
-  return status;
+  set_joining(mpi, false);
+  if (status == WEIR_OK) return WEIR_OK;
+  weir__mpi_fail(mpi, status, true, "rank %u cannot join a communicator of NCCL: %.300s", mpi->rank, weir_last_error());
+  return weir__mpi_job_status(mpi);
 }
 
 weir_status weir_mpi_nccl_create(weir_mpi *mpi, weir_device *device, weir_mpi_nccl **out_nccl) {

@@ -29,6 +29,10 @@ struct weir__mpi_readiness {
   uint32_t communicator, came; // ranks that are ready, or cannot take part
   uint64_t collective, decided_until;
   bool decided, going, gone; // all have come; the own communicator is being told, and was
+  uint64_t since_ns;         // this rank is ready, since then; 0: it is not
+  uint64_t call, order;      // of this rank: the number of the call, and of the collective among all; 0: not submitted
+  const char *name;          // of such a collective
+  uint64_t *who;             // ranks that came, a bit each
   weir_status status;        // not OK: why it does not take place
   char text[WEIR__MPI_READY_TEXT];
   struct weir__mpi_follower *followers;
@@ -41,7 +45,15 @@ struct weir_mpi_nccl {
   weir_device *device; // this rank's
   uint32_t number;     // among the communicators of the job, in the order in which they were created
   uint64_t in_flight;  // collectives whose own tasks are not done; guarded by `shared`
+  uint64_t submitted;  // collectives; guarded by `sequence`
 };
+
+// This rank is about to submit its part of a call's collective. False: no memory.
+bool weir__mpi_nccl_note(struct weir_mpi_nccl *nccl, uint64_t call, const char *name);
+
+// The collective for which this rank is ready, and for longest of those for which another one is not; NULL: none.
+// `shared` is held.
+const struct weir__mpi_readiness *weir__mpi_nccl_waits(const weir_mpi *mpi, uint32_t peer);
 
 // A rank has told that it is ready, or cannot take part. `shared` is not held.
 void weir__mpi_nccl_take(weir_mpi *mpi, uint32_t from, const weir__mpi_control *control);

@@ -21,10 +21,14 @@ static struct weir__mpi_readiness **find(weir_mpi *mpi, uint32_t communicator, u
 static struct weir__mpi_readiness *get(weir_mpi *mpi, uint32_t communicator, uint64_t collective) {
   struct weir__mpi_readiness *found = *find(mpi, communicator, collective);
   if (found != NULL) return found;
-  struct weir__mpi_readiness *made = calloc(1, sizeof *made);
+  size_t words = (mpi->size + 63) / 64;
+  struct weir__mpi_readiness *made = calloc(1, sizeof *made + words * sizeof(uint64_t)); // which come behind it
   if (made == NULL) return NULL;
-  *made = (struct weir__mpi_readiness){
-      .next = mpi->readiness, .communicator = communicator, .collective = collective, .status = WEIR_OK};
+  *made = (struct weir__mpi_readiness){.next = mpi->readiness,
+                                       .communicator = communicator,
+                                       .collective = collective,
+                                       .status = WEIR_OK,
+                                       .who = (uint64_t *)(made + 1)};
   mpi->readiness = made;
   return made;
 }
@@ -41,6 +45,8 @@ static bool note(weir_mpi *mpi, uint32_t from, uint32_t communicator, uint64_t c
   struct weir__mpi_readiness *readiness = get(mpi, communicator, collective);
   if (readiness == NULL) return false;
   readiness->came++;
+  readiness->who[from / 64] |= UINT64_C(1) << from % 64;
+  if (from == mpi->rank) readiness->since_ns = weir__mpi_now();
   if (status != WEIR_OK && readiness->status == WEIR_OK) {
     readiness->status = status;
     snprintf(readiness->text, sizeof readiness->text, "rank %u: %.90s", from, text);
@@ -50,6 +56,29 @@ static bool note(weir_mpi *mpi, uint32_t from, uint32_t communicator, uint64_t c
   mpi->decided_count++;
   atomic_fetch_sub_explicit(&mpi->awaited_collectives, 1, memory_order_relaxed);
   return true;
+}
+
+bool weir__mpi_nccl_note(struct weir_mpi_nccl *nccl, uint64_t call, const char *name) {
+  weir_mpi *mpi = nccl->mpi;
+  pthread_mutex_lock(&mpi->shared);
+  struct weir__mpi_readiness *readiness = get(mpi, nccl->number, ++nccl->submitted);
+  mpi->collectives++;
+  if (readiness != NULL) {
+    readiness->call = call;
+    readiness->order = mpi->collectives;
+    readiness->name = name;
+  }
+  pthread_mutex_unlock(&mpi->shared);
+  return readiness != NULL;
+}
+
+const struct weir__mpi_readiness *weir__mpi_nccl_waits(const weir_mpi *mpi, uint32_t peer) {
+  const struct weir__mpi_readiness *found = NULL;
+  for (const struct weir__mpi_readiness *at = mpi->readiness; at != NULL; at = at->next) {
+    bool waits = at->since_ns != 0 && at->call != 0 && !at->decided && (at->who[peer / 64] >> peer % 64 & 1) == 0;
+    if (waits && (found == NULL || at->since_ns < found->since_ns)) found = at;
+  }
+  return found;
 }
 
 // A rank that counts when it is known whether the collective that it follows takes place.

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "job.h"
+#include "nccl.h"
 
 enum { LOOKS = 16, PINGS = 4 }; // in a time-out
 
@@ -28,11 +29,11 @@ static void describe(const weir_mpi *mpi, const weir__mpi_message *message, wait
            sends ? "to" : "from");
 }
 
-// The other rank has submitted more than the call of the message, and has no such message: it left out what concerns it
+// The other rank has submitted the call of the message, and has no such message: it left out what concerns it
 // (weir_mpi_skip), or its calls differ.
 static bool is_unknown(const weir__mpi_peer *peer, const weir__mpi_message *message) {
   uint64_t known = message->kind == WEIR__MPI_SEND ? peer->receives : peer->sends;
-  return peer->number > message->number && known <= message->order;
+  return peer->completed >= message->number && known <= message->order;
 }
 
 static void find_message(const weir_mpi *mpi, uint32_t peer, waiting *out_waiting) {
@@ -64,6 +65,26 @@ static void find_wait(weir_mpi *mpi, uint32_t peer, waiting *out_waiting) {
   pthread_mutex_unlock(&mpi->shared);
 }
 
+// A collective, for which this rank is ready, or a communicator that NCCL makes when all ranks have come.
+static void find_collective(weir_mpi *mpi, uint32_t peer, waiting *out_waiting) {
+  pthread_mutex_lock(&mpi->shared);
+  const struct weir__mpi_readiness *at = weir__mpi_nccl_waits(mpi, peer);
+  const weir__mpi_peer *other = &mpi->peers[peer];
+  bool is_unknown = at != NULL && other->completed >= at->call && other->collectives < at->order;
+  bool is_older = at != NULL && (out_waiting->since == 0 || at->since_ns < out_waiting->since);
+  if (!out_waiting->is_unknown && (is_unknown || is_older)) {
+    *out_waiting = (waiting){.since = at->since_ns, .number = at->call, .is_unknown = is_unknown};
+    snprintf(out_waiting->what, sizeof out_waiting->what,
+             "rank %u waits for it to be ready for call %llu, the collective %s of NCCL", mpi->rank,
+             (unsigned long long)at->call, at->name);
+  }
+  if (mpi->joining_ns != 0 && out_waiting->since == 0) {
+    *out_waiting = (waiting){.since = mpi->joining_ns, .number = mpi->joining};
+    snprintf(out_waiting->what, sizeof out_waiting->what, "rank %u waits for it in weir_mpi_nccl_create", mpi->rank);
+  }
+  pthread_mutex_unlock(&mpi->shared);
+}
+
 static uint64_t later(uint64_t a, uint64_t b) {
   return a > b ? a : b;
 }
@@ -79,8 +100,7 @@ static void ping(weir_mpi *mpi, uint32_t rank, uint64_t now) {
 static void fail_unknown(weir_mpi *mpi, uint32_t rank, const waiting *waits) {
   weir__mpi_fail(
       mpi, WEIR_ERROR_INVALID_ARGUMENT, true,
-      "ranks submit different programs: rank %u has submitted call %llu, and has no message for what rank %u waits "
-      "for: %s",
+      "ranks submit different programs: rank %u has submitted call %llu, and has no part in what rank %u waits for: %s",
       rank, (unsigned long long)mpi->peers[rank].number, mpi->rank, waits->what);
 }
 
@@ -106,6 +126,7 @@ void weir__mpi_watch(weir_mpi *mpi, uint64_t now) {
     weir__mpi_peer *peer = &mpi->peers[rank];
     find_message(mpi, rank, &waits);
     find_wait(mpi, rank, &waits);
+    find_collective(mpi, rank, &waits);
     if (rank == mpi->rank || waits.since == 0 || now < waits.since + timeout / PINGS) continue;
     if (now >= peer->pinged_ns + timeout / PINGS) ping(mpi, rank, now);
     if (waits.is_unknown)

@@ -96,41 +96,29 @@ static weir_status take_processes(weir_nccl *nccl, const weir_nccl_options *opti
   nccl->over = *options;
   bool good = options->id != NULL
                   ? options->ready != NULL && nccl->first < nccl->total && nccl->count <= nccl->total - nccl->first
-                  : options->ready == NULL && options->first == 0 && options->total == 0;
-  return good
-             ? WEIR_OK
-             : invalid("an id needs `ready`, and devices from `first` on that are no more than `total`; there is no id "
-                       "without them");
+                  : options->ready == NULL && options->waits == NULL && options->first == 0 && options->total == 0;
+  return good ? WEIR_OK
+              : invalid(
+                    "an id needs `ready`, and devices from `first` on that are no more than `total`; these and `waits` "
+                    "need an id");
 }
 
-static int make_by_id(const weir_nccl *nccl, ncclComm_t *comms) {
-  const weir__cuda_driver *driver = weir__cuda_of(nccl->members[0].device)->driver;
-  weir__nccl_id id;
-  memcpy(&id, nccl->over.id, sizeof id);
-  int result = nccl->library->ncclGroupStart();
-  for (uint32_t i = 0; i < nccl->count && result == WEIR__NCCL_SUCCESS; i++) {
-    driver->cuCtxSetCurrent(weir__cuda_of(nccl->members[i].device)->primary);
-    result = nccl->library->ncclCommInitRank(&comms[i], (int)nccl->total, id, (int)(nccl->first + i));
-  }
-  int end = nccl->library->ncclGroupEnd();
-  return result == WEIR__NCCL_SUCCESS ? end : result;
-}
-
-static int make_here(const weir_nccl *nccl, ncclComm_t *comms) {
+static int make_here(const weir_nccl *nccl, ncclComm_t *comms, char *text, size_t size) {
   int ordinals[WEIR__MAX_DEVICES];
   for (uint32_t i = 0; i < nccl->count; i++) ordinals[i] = weir__cuda_of(nccl->members[i].device)->ordinal;
-  return nccl->library->ncclCommInitAll(comms, (int)nccl->count, ordinals);
+  int result = nccl->library->ncclCommInitAll(comms, (int)nccl->count, ordinals);
+  if (result != WEIR__NCCL_SUCCESS) weir__nccl_text(nccl->library, result, text, size);
+  return result;
 }
 
 // NCCL makes contexts of the runtime's current in this thread, and leaves one.
 static weir_status make_communicators(weir_nccl *nccl) {
   const weir__cuda_driver *driver = weir__cuda_of(nccl->members[0].device)->driver;
   ncclComm_t comms[WEIR__MAX_DEVICES];
-  char text[256];
+  char text[WEIR__NCCL_TEXT];
   CUcontext before = NULL;
   driver->cuCtxGetCurrent(&before);
-  int result = nccl->over.id != NULL ? make_by_id(nccl, comms) : make_here(nccl, comms);
-  if (result != WEIR__NCCL_SUCCESS) weir__nccl_text(nccl->library, result, text, sizeof text);
+  int result = nccl->over.id != NULL ? weir__nccl_join(nccl, comms, text) : make_here(nccl, comms, text, sizeof text);
   driver->cuCtxSetCurrent(before);
   if (result != WEIR__NCCL_SUCCESS)
     return weir__error(WEIR_ERROR_UNAVAILABLE, "nccl: no communicator of %u devices by NCCL %d: %s", nccl->total,

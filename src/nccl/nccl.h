@@ -175,4 +175,9 @@ weir_status weir__nccl_watch(weir_nccl *nccl);
 void weir__nccl_await_callbacks(weir_nccl *nccl);
 void weir__nccl_watch_end(weir_nccl *nccl);
 
+// Makes NCCL's communicators of a communicator over processes: one for each device. Returns a ncclResult_t; if it is not
+// SUCCESS, `out_text` of WEIR__NCCL_TEXT bytes says why.
+enum { WEIR__NCCL_TEXT = 256 };
+int weir__nccl_join(const weir_nccl *nccl, ncclComm_t *out_comms, char *out_text);
+
 #endif // WEIR_NCCL_NCCL_H

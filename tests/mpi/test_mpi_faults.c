@@ -270,8 +270,54 @@ static void test_wrong_skip(void **state) {
   for (uint32_t r = 0; r < RANKS; r++) {
     weir_status status = runs[r].status != WEIR_OK ? runs[r].status : runs[r].released;
     const char *text = runs[r].status != WEIR_OK ? runs[r].text : runs[r].end;
-    if (status != WEIR_ERROR_INVALID_ARGUMENT || strstr(text, "call 3 '' of rank 0 waits for bytes 0 to 64") == NULL)
+    if (status != WEIR_ERROR_INVALID_ARGUMENT ||
+        strstr(text, "call 3 'weir_mpi_fetch' of rank 0 waits for bytes 0 to 64") == NULL)
       fail_msg("rank %u: %s: %s", r, weir_status_name(status), text);
+  }
+}
+
+// A collective of tasks to which the victim never comes: it makes no call any more. The seed says which, and whether it says
+// that it leaves the call out.
+typedef enum absence { NO_FETCH, NO_REDUCE, LEFT_OUT, ABSENCES } absence;
+
+static void absent_body(rank_run *run) {
+  weir_buffer *all[RANKS];
+  absence how = (absence)run->seed;
+  for (uint32_t i = 0; i < RANKS; i++) weir_mpi_buffer_create(run->mpi, 64, i, &all[i]);
+  for (uint32_t i = 0; i < RANKS; i++) submit(run, all[i], NULL);
+  const weir_task combine = {.host = add, .label = "combine"};
+  if (run->rank == VICTIM) {
+    if (how == LEFT_OUT) weir_mpi_skip(run->mpi, 1);
+    while (weir__mpi_is_fine(run->mpi)) sched_yield();
+  } else if (how == NO_REDUCE) {
+    weir_mpi_reduce(run->mpi, &combine, all, RANKS);
+  } else {
+    weir_mpi_fetch(run->mpi, all[VICTIM], 0, WEIR_WHOLE, WEIR_MPI_ALL);
+  }
+  uint8_t bytes[64];
+  if (how == NO_REDUCE && run->rank == 2) // whose end would wait for rank 1, too
+    while (weir__mpi_is_fine(run->mpi)) sched_yield();
+  weir_read(all[how == NO_REDUCE ? 0 : VICTIM], 0, 64, bytes); // ends
+  run->status = weir_mpi_finish(run->mpi);
+  snprintf(run->text, sizeof run->text, "%s", weir_last_error());
+}
+
+static void test_absent(void **state) {
+  (void)state;
+  static const char *const texts[] = {
+      "rank 1 has stayed at call 6 for 1 s; call 7 'weir_mpi_fetch' of rank ",
+      "rank 1 has stayed at call 6 for 1 s; call 7 'combine' of rank 0 waits for bytes 0 to "
+      "64 of buffer 2 from it",
+      "rank 1 has submitted call 7, and has no part in what rank "};
+  for (uint64_t how = 0; how < ABSENCES; how++) {
+    rank_run runs[RANKS];
+    const weir_mpi_options options = {.timeout_ns = UINT64_C(1000000000)};
+    rank_threads_run(runs, RANKS, how, &options, absent_body);
+    for (uint32_t r = 0; r < RANKS; r++) {
+      if (runs[r].status != (how == LEFT_OUT ? WEIR_ERROR_INVALID_ARGUMENT : WEIR_ERROR_DEVICE_LOST) ||
+          strstr(runs[r].text, texts[how]) == NULL)
+        fail_msg("way %d: rank %u: %s: %s", (int)how, r, weir_status_name(runs[r].status), runs[r].text);
+    }
   }
 }
 
@@ -341,6 +387,7 @@ int main(void) {
                                      cmocka_unit_test(test_released_in_flight),
                                      cmocka_unit_test(test_busy_is_not_lost),
                                      cmocka_unit_test(test_wrong_skip),
+                                     cmocka_unit_test(test_absent),
                                      cmocka_unit_test(test_matched_and_lost),
                                      cmocka_unit_test(test_refused_at_one_rank),
                                      cmocka_unit_test(test_no_memory_at_one_rank)};

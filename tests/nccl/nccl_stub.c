@@ -51,6 +51,7 @@ typedef struct stub_clique {
   struct stub_clique *next; // of those that are being made by an id
   uint64_t id;
   int size, alive, connected;
+  bool complete; // all have come
   stub_round *rounds;
 } stub_clique;
 
@@ -69,7 +70,9 @@ struct ncclComm {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static uint64_t violations, live, done, aborts;
-static bool waits_to_connect;
+static bool waits_to_connect, holds;
+static uint64_t joining, joins,
+    ended; // calls of ncclCommInitRank that wait, and all that did; how often they were ended
 static int async_error;
 static char records[MOST_DEVICES][RECORD_BYTES];
 static struct {
@@ -457,14 +460,23 @@ int ncclCommInitRank(ncclComm_t *comm, int count, weir__nccl_id id, int rank) {
   }
   bool last = ++clique->alive == count;
   live++;
+  joins++;
+  if (last) clique->complete = true;
   if (last) { // nobody looks for it any more
     stub_clique **link = &cliques;
     while (*link != clique) link = &(*link)->next;
     *link = clique->next;
   }
   pthread_cond_broadcast(&changed);
-  while (clique->alive < count) pthread_cond_wait(&changed, &lock);
+  uint64_t before = ended;
+  joining++;
+  while ((!clique->complete || holds) && ended == before) pthread_cond_wait(&changed, &lock);
+  joining--;
+  bool fails = ended != before;
+  if (fails) live--;
+  if (fails && --clique->alive == 0 && clique->complete) free(clique); // else others' calls look for it
   pthread_mutex_unlock(&lock);
+  if (fails) return WEIR__NCCL_SYSTEM_ERROR;
   *comm = make(clique, rank, device);
   return WEIR__NCCL_SUCCESS;
 }
@@ -524,8 +536,8 @@ int ncclCommAbort(ncclComm_t comm) {
 void nccl_stub_reset(void) {
   pthread_mutex_lock(&lock);
   if (live > 0) violation("%llu communicators are left", (unsigned long long)live);
-  violations = done = aborts = 0;
-  waits_to_connect = false;
+  violations = done = aborts = joins = 0;
+  waits_to_connect = holds = false;
   async_error = WEIR__NCCL_SUCCESS;
   memset(failures, 0, sizeof failures);
   for (int i = 0; i < MOST_DEVICES; i++) records[i][0] = '\0';
@@ -545,6 +557,21 @@ void nccl_stub_fail_nth(const char *function, uint64_t nth, int result) {
 void nccl_stub_connect(bool waits) {
   pthread_mutex_lock(&lock);
   waits_to_connect = waits;
+  pthread_mutex_unlock(&lock);
+}
+
+void nccl_stub_hold(bool on) {
+  pthread_mutex_lock(&lock);
+  holds = on;
+  pthread_cond_broadcast(&changed);
+  pthread_mutex_unlock(&lock);
+}
+
+void nccl_stub_end_joining(void) {
+  pthread_mutex_lock(&lock);
+  ended++;
+  holds = false;
+  pthread_cond_broadcast(&changed);
   pthread_mutex_unlock(&lock);
 }
 
@@ -571,6 +598,14 @@ uint64_t nccl_stub_violations(void) {
 
 uint64_t nccl_stub_live(void) {
   return read_count(&live);
+}
+
+uint64_t nccl_stub_joining(void) {
+  return read_count(&joining);
+}
+
+uint64_t nccl_stub_joins(void) {
+  return read_count(&joins);
 }
 
 uint64_t nccl_stub_done(void) {

@@ -23,6 +23,12 @@ NCCL_STUB_API void nccl_stub_fail_nth(const char *function, uint64_t nth, int re
 // From now on the first call of each communicator waits, on the host, for those of its partners.
 NCCL_STUB_API void nccl_stub_connect(bool waits);
 
+// From now on ncclCommInitRank does not return, though all ranks have come, or it does again.
+NCCL_STUB_API void nccl_stub_hold(bool on);
+NCCL_STUB_API void nccl_stub_end_joining(void); // calls that wait in it fail
+NCCL_STUB_API uint64_t nccl_stub_joining(void); // how many wait
+NCCL_STUB_API uint64_t nccl_stub_joins(void);   // how many did so far
+
 // What ncclCommGetAsyncError says of all communicators.
 NCCL_STUB_API void nccl_stub_async_error(int result);
 

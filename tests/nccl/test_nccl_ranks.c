@@ -337,6 +337,107 @@ static void stay_away(rank_run *run) {
   weir_mpi_nccl_release(nccl);
 }
 
+// How rank 1 has no part in what rank 0 waits for.
+typedef enum absence { STAYS, DIES, LEAVES_OUT } absence;
+static absence how_absent;
+static bool broadcasts;
+
+// Rank 1 makes no call any more.
+static void be_absent(rank_run *run) {
+  if (how_absent == DIES) threads_kill(run->job, 1);
+  if (how_absent == LEAVES_OUT) weir_mpi_skip(run->mpi, 1);
+  while (how_absent != DIES && weir__mpi_is_fine(run->mpi)) usleep(1000);
+}
+
+static void expect_absence(const rank_run *run, weir_status status) {
+  static const weir_status statuses[] = {WEIR_ERROR_DEVICE_LOST, WEIR_ERROR_DEVICE_LOST, WEIR_ERROR_INVALID_ARGUMENT};
+  static const char *const texts[] = {
+      "rank 1 has stayed at call 12 for 1 s; rank 0 waits for it to be ready for call 13",
+      "rank 1 is lost: nothing was heard of it for 1 s; rank 0 waits for it to be ready",
+      "rank 1 has submitted call 13, and has no part in what rank 0 waits for"};
+  refused_on_a_rank(run, status, statuses[how_absent], texts[how_absent]);
+  refused_on_a_rank(run, status, statuses[how_absent],
+                    broadcasts ? "the collective broadcast of NCCL" : "the collective all-reduce of NCCL");
+}
+
+static void wait_for_the_absent(rank_run *run) {
+  weir_mpi_nccl *nccl;
+  weir_buffer *buffers[RANKS];
+  uint32_t numbers[COUNT];
+  share_ok(weir_mpi_nccl_create(run->mpi, NULL, &nccl));
+  make_buffers(run, buffers, RANKS);
+  for (uint32_t rank = 0; rank < RANKS; rank++) submit(run, set_numbers, buffers[rank], 1, (int32_t)rank);
+  if (run->rank == 1) {
+    be_absent(run);
+  } else {
+    if (broadcasts)
+      share_ok(weir_mpi_nccl_broadcast(nccl, buffers, 0, WEIR_WHOLE, 1));
+    else
+      share_ok(weir_mpi_nccl_all_reduce(nccl, buffers, 0, WEIR_WHOLE, WEIR_REDUCE_SUM, WEIR_REDUCE_U32));
+    submit(run, step_numbers, buffers[0], 1, 0);
+    if (weir_read(buffers[0], 0, BYTES, numbers) == WEIR_OK) abort();
+    expect_absence(run, weir_mpi_finish(run->mpi));
+  }
+  weir_mpi_nccl_release(nccl);
+}
+
+// It waited for ever: only ends and messages were watched.
+static void test_absent(void **state) {
+  (void)state;
+  for (int way = STAYS; way <= LEAVES_OUT + 1; way++) {
+    broadcasts = way > LEAVES_OUT;
+    how_absent = broadcasts ? STAYS : (absence)way;
+    run_ranks(&(weir_mpi_options){.timeout_ns = 1000000000}, wait_for_the_absent);
+    assert_int_equal(nccl_stub_done(), 0);
+  }
+}
+
+// NCCL makes no communicator: it refuses at one rank, waits for a rank that dies, or waits for no reason.
+typedef enum join_failure { REFUSES, LOST, WAITS } join_failure;
+static join_failure how_joining;
+
+static void *die_in_nccl(void *job) {
+  while (nccl_stub_joining() < RANKS) usleep(1000);
+  threads_kill(job, 1);
+  return NULL;
+}
+
+static void join_in_vain(rank_run *run) {
+  static const char *const texts[] = {
+      " cannot join a communicator of NCCL: ", " is lost: nothing was heard of it for 1 s; rank ",
+      "has waited for NCCL in weir_mpi_nccl_create for more than 1 s"};
+  weir_mpi_nccl *nccl = (weir_mpi_nccl *)run;
+  pthread_t thread;
+  bool dies = how_joining == LOST && run->rank == 1;
+  if (dies && pthread_create(&thread, NULL, die_in_nccl, run->job) != 0) abort();
+  weir_status status = weir_mpi_nccl_create(run->mpi, NULL, &nccl);
+  refused_on_a_rank(run, status, how_joining == REFUSES ? WEIR_ERROR_UNAVAILABLE : WEIR_ERROR_DEVICE_LOST,
+                    texts[how_joining]);
+  if (nccl != NULL) abort();
+  if (dies) pthread_join(thread, NULL);
+}
+
+// All ranks waited for ever.
+static void test_joining(void **state) {
+  (void)state;
+  for (how_joining = REFUSES; how_joining <= WAITS; how_joining++) {
+    rank_run runs[RANKS];
+    assert_true(stub_configure(&(stub_options){.devices = RANKS, .seed = 11, .executors = 4}));
+    nccl_stub_reset();
+    if (how_joining == REFUSES)
+      nccl_stub_fail_nth("ncclCommInitRank", 2, 2);
+    else
+      nccl_stub_hold(true);
+    rank_threads_run(runs, RANKS, 1, &(weir_mpi_options){.timeout_ns = 1000000000}, join_in_vain);
+    // Threads that were left end after their contexts; they may begin as late.
+    while (nccl_stub_joins() < (how_joining == REFUSES ? 1 : RANKS) || nccl_stub_live() > 0) {
+      nccl_stub_hold(false);
+      if (how_joining != WAITS) nccl_stub_end_joining();
+      usleep(1000);
+    }
+  }
+}
+
 static void test_failures(void **state) {
   (void)state;
   run_ranks(&(weir_mpi_options){0}, miss_an_input);
@@ -359,8 +460,9 @@ static void test_failures(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_results), cmocka_unit_test(test_refusals),
-                                     cmocka_unit_test(test_follow), cmocka_unit_test(test_random),
-                                     cmocka_unit_test(test_failures)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_results),  cmocka_unit_test(test_refusals),
+                                     cmocka_unit_test(test_follow),   cmocka_unit_test(test_random),
+                                     cmocka_unit_test(test_failures), cmocka_unit_test(test_absent),
+                                     cmocka_unit_test(test_joining)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
