@@ -90,9 +90,10 @@ struct weir_buffer {
 
 static_assert(offsetof(weir_buffer, id) == 2 * 64, "what comes before fills two lines of the cache");
 
-// Asks for these lines of a buffer, and that of its replica on the host; it may be no buffer.
-static inline void weir__buffer_fetch(const weir_buffer *buffer) {
-  uintptr_t at = (uintptr_t)buffer;
+// Asks for these lines of a buffer, and that of its replica on the host; it may be no buffer. `later`: of the one that
+// was made so many buffers later, if it is in the same array.
+static inline void weir__buffer_fetch(const weir_buffer *buffer, uintptr_t later) {
+  uintptr_t at = (uintptr_t)buffer + later * sizeof *buffer;
   __builtin_prefetch((const void *)at);
   __builtin_prefetch((const void *)(at + offsetof(weir_buffer, whole)));
   __builtin_prefetch((const void *)(at + offsetof(weir_buffer, replicas)));
