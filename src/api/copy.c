@@ -8,28 +8,39 @@
 #include "base/error.h"
 #include "engine/process.h"
 
+// Names all members, so that the first three are one store: submissions load them at once, which waits for two stores.
+static inline weir_arg range_of(weir_mode mode, weir_buffer *buffer, uint64_t offset, uint64_t bytes) {
+  return (weir_arg){.mode = mode,
+                    .shape = WEIR_RANGE,
+                    .reserved = 0,
+                    .buffer = buffer,
+                    .offset = offset,
+                    .bytes = bytes,
+                    .value = NULL};
+}
+
 weir_arg weir_reads_range(weir_buffer *buffer, uint64_t offset, uint64_t bytes) {
-  return (weir_arg){.mode = WEIR_READ, .buffer = buffer, .offset = offset, .bytes = bytes};
+  return range_of(WEIR_READ, buffer, offset, bytes);
 }
 
 weir_arg weir_writes_range(weir_buffer *buffer, uint64_t offset, uint64_t bytes) {
-  return (weir_arg){.mode = WEIR_WRITE, .buffer = buffer, .offset = offset, .bytes = bytes};
+  return range_of(WEIR_WRITE, buffer, offset, bytes);
 }
 
 weir_arg weir_updates_range(weir_buffer *buffer, uint64_t offset, uint64_t bytes) {
-  return (weir_arg){.mode = WEIR_READ_WRITE, .buffer = buffer, .offset = offset, .bytes = bytes};
+  return range_of(WEIR_READ_WRITE, buffer, offset, bytes);
 }
 
 weir_arg weir_reads(weir_buffer *buffer) {
-  return weir_reads_range(buffer, 0, WEIR_WHOLE);
+  return range_of(WEIR_READ, buffer, 0, WEIR_WHOLE);
 }
 
 weir_arg weir_writes(weir_buffer *buffer) {
-  return weir_writes_range(buffer, 0, WEIR_WHOLE);
+  return range_of(WEIR_WRITE, buffer, 0, WEIR_WHOLE);
 }
 
 weir_arg weir_updates(weir_buffer *buffer) {
-  return weir_updates_range(buffer, 0, WEIR_WHOLE);
+  return range_of(WEIR_READ_WRITE, buffer, 0, WEIR_WHOLE);
 }
 
 weir_arg weir_auto(weir_buffer *buffer) {

@@ -180,10 +180,11 @@ static inline void weir__whole_note_users(const weir_buffer *buffer, weir__block
   if (!block->users_known) return;
   static_assert((int)WEIR__BLOCK_USERS > (int)WEIR__SEGMENT_INLINE_READERS, "those in the segment, and its writer");
   static_assert((int)WEIR__ID_ARRAY_SMALLEST >= (int)WEIR__BLOCK_USERS, "an array of readers has as many");
-  if (users->reader_capacity > WEIR__SEGMENT_INLINE_READERS)
-    memcpy(block->users, users->readers.many, sizeof block->users);
-  else
-    memcpy(block->users, users->readers.few, sizeof users->readers.few);
+  const weir__id *readers = weir__segment_readers(users);
+  for (int i = 0; i < WEIR__SEGMENT_INLINE_READERS; i++) block->users[i] = readers[i];
+  if (users->reader_capacity > WEIR__SEGMENT_INLINE_READERS) {
+    for (int i = WEIR__SEGMENT_INLINE_READERS; i < WEIR__BLOCK_USERS; i++) block->users[i] = readers[i];
+  }
   block->users[count] = users->writer;
   block->user_count = (uint8_t)(count + 1);
 }
