@@ -16,6 +16,7 @@
 #include "random.h"
 
 enum { JOBS = 40, PROGRAMS = 5, TRIES = 3 }; // the last: of each mistake in a timeline
+enum { OTHER_BUFFER = 999999999 };           // a number that no buffer has
 
 static weir__check_report report;
 
@@ -128,34 +129,56 @@ static bool send_early(weir__timeline *timeline, size_t task) {
   return true;
 }
 
-// Whether a task does nothing but write, for no message, bytes that overlap with others in their offsets.
-static bool only_writes(const weir__timeline *timeline, size_t task, const weir__timeline_access *others) {
-  const weir__timeline_task *one = &timeline->tasks[task];
-  const weir__timeline_access *access = &timeline->accesses[one->access_first];
-  return one->access_count == 1 && one->call.direction == WEIR__TIMELINE_NO_MESSAGE && access->mode == WEIR_WRITE &&
-         overlap(access, others);
+// What is found is this hazard of one task, whose id is given, and besides at most one other hazard of it.
+static void expect_only(const weir__timeline *timeline, const char *hazard, const char *besides, uint64_t id) {
+  char wanted[40];
+  snprintf(wanted, sizeof wanted, "(id %llu of rank", (unsigned long long)(id % WEIR__TIMELINE_RANK_IDS));
+  EXPECT(timeline, "what was received is overwritten", hazard);
+  for (char *line = strtok(report.text, "\n"); line != NULL; line = strtok(NULL, "\n")) {
+    bool known = strstr(line, hazard) != NULL || strstr(line, besides) != NULL;
+    if (!known || strstr(line, wanted) == NULL) fail_msg("not %s of %s: %s", hazard, wanted, line);
+  }
 }
 
-// A later write of the rank goes to where the receive wrote, between it and its reader.
+// A task behind all others of a rank, and of no call, writes to where something is, at a time. Returns its id.
+static uint64_t add_write(weir__timeline *timeline, uint64_t rank, const weir__timeline_access *access, uint64_t ns) {
+  weir__timeline_task added = {.label = "added", .status = "WEIR_OK", .access_count = 1};
+  for (size_t i = 0; i < timeline->task_count; i++) {
+    const weir__timeline_task *task = &timeline->tasks[i];
+    if (rank_of(task) != rank || task->id < added.id) continue;
+    added.id = task->id + 1;
+    added.line = task->line;
+  }
+  move(&added, ns);
+  added.access_first = timeline->access_count++;
+  timeline->tasks = realloc(timeline->tasks, (timeline->task_count + 1) * sizeof added);
+  timeline->accesses = realloc(timeline->accesses, timeline->access_count * sizeof *access);
+  assert_true(timeline->tasks != NULL && timeline->accesses != NULL);
+  timeline->tasks[timeline->task_count++] = added;
+  timeline->accesses[added.access_first] = *access;
+  timeline->accesses[added.access_first].mode = WEIR_WRITE;
+  timeline->task_capacity = timeline->task_count;
+  timeline->access_capacity = timeline->access_count;
+  return added.id;
+}
+
+// Between a receive and its reader something is written to where the receive wrote: of another buffer, and of the same.
 static bool overwrite(weir__timeline *timeline, size_t task) {
-  const weir__timeline_task *receive = &timeline->tasks[task];
-  if (receive->call.direction != WEIR__TIMELINE_RECEIVES) return false;
-  weir__timeline_access received = timeline->accesses[receive->access_first];
-  size_t reader = find_reader(timeline, task, &received), other = reader + 1;
-  if (reader == SIZE_MAX || receive->end_ns >= timeline->tasks[reader].start_ns) return false;
-  weir__timeline_access needed = access_of(timeline, reader, &received);
-  while (is_of_rank(timeline, other, rank_of(receive)) &&
-         !(only_writes(timeline, other, &received) && only_writes(timeline, other, &needed)))
-    other++;
-  if (!is_of_rank(timeline, other, rank_of(receive))) return false;
-  weir__timeline_task kept = timeline->tasks[other];
-  weir__timeline_access *access = &timeline->accesses[kept.access_first], kept_access = *access;
-  move(&timeline->tasks[other], receive->end_ns);
-  access->storage = received.storage;
-  access->memory = received.memory;
-  EXPECT(timeline, "what was received is overwritten", "STORAGE broken", "WAR broken", "RAW broken");
-  timeline->tasks[other] = kept;
-  *access = kept_access;
+  weir__timeline_task receive = timeline->tasks[task];
+  if (receive.call.direction != WEIR__TIMELINE_RECEIVES) return false;
+  weir__timeline_access received = timeline->accesses[receive.access_first], other = received;
+  size_t reader = find_reader(timeline, task, &received);
+  if (reader == SIZE_MAX || receive.end_ns >= timeline->tasks[reader].start_ns) return false;
+  other.buffer = rank_of(&receive) * WEIR__TIMELINE_RANK_IDS + OTHER_BUFFER;
+  other.shared = 0;
+  size_t tasks = timeline->task_count, accesses = timeline->access_count;
+  for (int same = 0; same < 2; same++) {
+    uint64_t id = add_write(timeline, rank_of(&receive), same ? &received : &other, receive.end_ns);
+    // What the program writes there before then comes later, too.
+    expect_only(timeline, same ? "WAR broken" : "STORAGE broken", same ? "WAW broken" : "STORAGE broken", id);
+    timeline->task_count = tasks;
+    timeline->access_count = accesses;
+  }
   return true;
 }
 
