@@ -119,6 +119,8 @@ void weir__storage_give_back(weir_context *context, const weir__request *request
 }
 
 static bool named_before(const weir__request *request, uint32_t index) {
+  if (request->run != NULL) // a graph has the accesses to a buffer side by side, and many of them
+    return index > 0 && request->accesses[index - 1].buffer == request->accesses[index].buffer;
   for (uint32_t i = 0; i < index && request->checked.repeats; i++) {
     if (request->accesses[i].buffer == request->accesses[index].buffer) return true;
   }
