@@ -9,17 +9,18 @@
 #include "base/error.h"
 
 weir_status weir_buffer_create(weir_context *context, uint64_t bytes, weir_buffer **out_buffer) {
-  return weir__buffer_make(context, "buffer create", NULL, 0, bytes, false, out_buffer);
+  return weir__buffer_make(context, "buffer create", bytes, out_buffer);
 }
 
 weir_status weir_buffer_wrap(weir_context *context, void *memory, uint64_t bytes, weir_buffer **out_buffer) {
-  return weir__buffer_make(context, "buffer wrap", memory, WEIR__HOST_SPACE, bytes, true, out_buffer);
+  return weir__buffer_make_of(context, "buffer wrap", memory, WEIR__HOST_SPACE, bytes, out_buffer);
 }
 
 weir_status weir_buffer_release(weir_buffer *buffer) {
   if (buffer == NULL) return WEIR_OK;
-  weir_status status = weir__object_check(buffer, WEIR__KIND_BUFFER, NULL, "buffer release");
-  return status == WEIR_OK ? weir__buffer_release(buffer) : status;
+  if (!weir__object_is(&buffer->object, WEIR__KIND_BUFFER))
+    return weir__object_check(buffer, WEIR__KIND_BUFFER, NULL, "buffer release");
+  return weir__buffer_release(buffer);
 }
 
 weir_status weir_buffer_set_label(weir_buffer *buffer, const char *label) {

@@ -91,8 +91,7 @@ weir_status weir_image_create_sized(weir_device *device, const weir_image_info *
   if (status == WEIR_OK) status = device->ops->images->make(device, &info, &memory, &bytes);
   if (status != WEIR_OK) return status;
   weir_buffer *buffer = NULL;
-  status =
-      weir__buffer_make(weir__context_of(device->host), "image create", memory, device->space, bytes, true, &buffer);
+  status = weir__buffer_make_of(weir__context_of(device->host), "image create", memory, device->space, bytes, &buffer);
   if (status != WEIR_OK) {
     weir__host_lock(device->host);
     device->ops->memory->released(device, memory, true, 0);

@@ -34,7 +34,7 @@ void weir__card_begin(weir__card_launches *all, weir__checker *checker, const we
 }
 
 static weir_status make(const weir__check_job *job, weir_buffer **buffer, uint64_t bytes) {
-  return *buffer != NULL ? WEIR_OK : weir__buffer_make(job->context, "check", NULL, 0, bytes, false, buffer);
+  return *buffer != NULL ? WEIR_OK : weir__buffer_make(job->context, "check", bytes, buffer);
 }
 
 // The card reads and writes the record, and copies from it.
@@ -80,7 +80,7 @@ bool weir__card_make_arenas(weir__check_bench *bench, weir__check_job *job, uint
   if (bench->buffer != NULL) weir__buffer_release(bench->buffer);
   bench->buffer = NULL;
   bench->bytes = 0;
-  if (weir__buffer_make(job->context, "check", NULL, 0, room, false, &bench->buffer) != WEIR_OK) {
+  if (weir__buffer_make(job->context, "check", room, &bench->buffer) != WEIR_OK) {
     no_memory(job);
     return false;
   }

@@ -72,7 +72,7 @@ weir__check_arena *weir__check_arena_of(weir__checker *checker, weir__check_job 
     arena->memory = weir__check_host_memory(job->device, room);
     weir_status status = arena->memory == NULL ? WEIR_ERROR_OUT_OF_MEMORY : WEIR_OK;
     if (status == WEIR_OK && on_host(job))
-      status = weir__buffer_make(job->context, "check", arena->memory, WEIR__HOST_SPACE, room, true, &arena->buffer);
+      status = weir__buffer_make_of(job->context, "check", arena->memory, WEIR__HOST_SPACE, room, &arena->buffer);
     if (status != WEIR_OK) {
       free_arena(job->device, arena);
       fail(job, WEIR_ERROR_OUT_OF_MEMORY, "check mode: no memory for copies of the task's buffers");
@@ -83,7 +83,7 @@ weir__check_arena *weir__check_arena_of(weir__checker *checker, weir__check_job 
   if (on_host(job) || bench->bytes >= bytes) return arena;
   if (bench->buffer != NULL) weir__buffer_release(bench->buffer);
   bench->bytes = bytes + bytes / 4;
-  if (weir__buffer_make(job->context, "check", NULL, 0, bench->bytes, false, &bench->buffer) == WEIR_OK) return arena;
+  if (weir__buffer_make(job->context, "check", bench->bytes, &bench->buffer) == WEIR_OK) return arena;
   bench->bytes = 0;
   fail(job, WEIR_ERROR_OUT_OF_MEMORY, "check mode: no memory for copies of the task's buffers");
   return NULL;

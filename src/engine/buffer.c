@@ -19,6 +19,7 @@ static inline void fetch_next(const weir__object_pool *buffers) {
 }
 
 weir_buffer *weir__buffer_new(weir_context *context, uint64_t bytes) {
+  // The replicas of one that was used before are empty: it has lost them when it was released.
   weir_buffer *buffer = (weir_buffer *)weir__object_take(&context->objects.buffers, context, UINT64_MAX);
   if (buffer == NULL) return NULL;
   fetch_next(&context->objects.buffers);
@@ -32,7 +33,6 @@ weir_buffer *weir__buffer_new(weir_context *context, uint64_t bytes) {
   buffer->run = 0;
   buffer->may_read = NULL;
   buffer->reuse = (weir__reuse){0};
-  memset(buffer->replicas, 0, context->memory.space_count * sizeof buffer->replicas[0]);
   weir__written_clear(buffer);
   if (buffer->versions != NULL) memset(buffer->versions, 0, context->memory.versions * sizeof *buffer->versions);
   if (buffer->label[0] != '\0') buffer->label[0] = '\0';
@@ -41,31 +41,49 @@ weir_buffer *weir__buffer_new(weir_context *context, uint64_t bytes) {
   return buffer;
 }
 
-weir_status weir__buffer_make(weir_context *context, const char *what, void *memory, uint32_t space, uint64_t bytes,
-                              bool wrapped, weir_buffer **out_buffer) {
+static __attribute__((cold)) weir_status refuse(const weir_context *context, const char *what, const void *memory,
+                                                uint64_t bytes, weir_buffer **out_buffer) {
   if (out_buffer == NULL) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "%s: out_buffer is NULL", what);
   *out_buffer = NULL;
   if (context == NULL) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "%s: the context is NULL", what);
   if (bytes == 0) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "%s: a buffer needs at least 1 byte", what);
   if (bytes == WEIR_WHOLE) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "%s: too many bytes", what);
-  if (wrapped && memory == NULL) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "%s: the memory is NULL", what);
+  if (memory == NULL) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "%s: the memory is NULL", what);
+  return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "%s: no memory", what);
+}
+
+static inline bool is_right(const weir_context *context, uint64_t bytes, weir_buffer *const *out_buffer) {
+  return out_buffer != NULL && context != NULL && bytes - 1 < WEIR_WHOLE - 1;
+}
+
+weir_status weir__buffer_make(weir_context *context, const char *what, uint64_t bytes, weir_buffer **out_buffer) {
+  if (!is_right(context, bytes, out_buffer)) return refuse(context, what, context, bytes, out_buffer);
   weir__context_lock_to_submit(context);
   weir_buffer *buffer = weir__buffer_new(context, bytes);
-  if (buffer != NULL && wrapped) {
+  weir__context_unlock(context);
+  *out_buffer = buffer;
+  return buffer != NULL ? WEIR_OK : refuse(context, what, context, bytes, out_buffer);
+}
+
+weir_status weir__buffer_make_of(weir_context *context, const char *what, void *memory, uint32_t space, uint64_t bytes,
+                                 weir_buffer **out_buffer) {
+  if (!is_right(context, bytes, out_buffer) || memory == NULL) return refuse(context, what, memory, bytes, out_buffer);
+  weir__context_lock_to_submit(context);
+  weir_buffer *buffer = weir__buffer_new(context, bytes);
+  if (buffer != NULL) {
     buffer->wrapped = true;
     buffer->home = (uint8_t)space;
     buffer->valid = weir__space_bit(space);
     buffer->replicas[space] = (weir__replica){.memory = memory, .storage = context->memory.pools[space].next_number++};
   }
   weir__context_unlock(context);
-  if (buffer == NULL) return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "%s: no memory", what);
   *out_buffer = buffer;
-  return WEIR_OK;
+  return buffer != NULL ? WEIR_OK : refuse(context, what, memory, bytes, out_buffer);
 }
 
 weir_status weir__buffer_wrap(weir_device *device, void *memory, uint64_t bytes, weir_buffer **out_buffer) {
   weir_context *context = weir__context_of(device->host);
-  weir_status status = weir__buffer_make(context, "buffer wrap", memory, device->space, bytes, true, out_buffer);
+  weir_status status = weir__buffer_make_of(context, "buffer wrap", memory, device->space, bytes, out_buffer);
   if (status == WEIR_OK || device->ops->memory->released == NULL) return status;
   weir__context_lock_to_submit(context);
   device->ops->memory->released(device, memory, false, 0);
@@ -73,17 +91,26 @@ weir_status weir__buffer_wrap(weir_device *device, void *memory, uint64_t bytes,
   return status;
 }
 
-void weir__buffer_let_go(weir_buffer *buffer) {
-  weir_context *context = buffer->object.context;
-  if (buffer->reducing) context->reductions.forget(context, buffer);
-  weir__id last_use = buffer->last_use;
-  weir__buffer_drop_storage(buffer, context->memory.pools, weir__buffer_idle(buffer, &context->host.window.live));
-  weir__storage_returned(context);
-  weir_device *device = buffer->wrapped ? context->memory.devices[buffer->home] : NULL; // NULL: the host's
-  void *memory = device != NULL ? buffer->replicas[buffer->home].memory : NULL;
+// The caller has its memory back when the last use, by task `last_use`, is over.
+static __attribute__((noinline)) void unwrap(weir_context *context, weir_buffer *buffer, weir__id last_use) {
+  weir_device *device = context->memory.devices[buffer->home]; // NULL: the host's
+  void *memory = buffer->replicas[buffer->home].memory;
+  buffer->replicas[buffer->home] = (weir__replica){0};
   if (device != NULL && device->ops->memory->released != NULL)
     device->ops->memory->released(device, memory, buffer->image, last_use);
-  weir__segment_empty(&buffer->whole, &context->order.ranges.arrays);
+}
+
+void weir__buffer_let_go(weir_buffer *buffer) {
+  weir_context *context = buffer->object.context;
+  const weir__liveness *live = &context->host.window.live;
+  if (buffer->reducing) context->reductions.forget(context, buffer);
+  weir__id last_use = buffer->last_use;
+  bool idle = last_use < live->oldest || weir__buffer_idle(buffer, live);
+  weir__buffer_drop_storage(buffer, context->memory.pools, idle);
+  weir__storage_returned(context);
+  if (buffer->wrapped) unwrap(context, buffer, last_use);
+  if (buffer->whole.reader_capacity > WEIR__SEGMENT_INLINE_READERS)
+    weir__segment_empty(&buffer->whole, &context->order.ranges.arrays);
   if (context->host.trace != NULL)
     weir__trace_release_buffer(context->host.trace, buffer->id, context->host.window.next - 1);
   weir__object_give(&context->objects.buffers, &buffer->object);

@@ -6,9 +6,12 @@
 
 #include "engine/context.h"
 
-// Makes a buffer: of wrapped memory in `space`, or of its own. `what` names the call in messages.
-weir_status weir__buffer_make(weir_context *context, const char *what, void *memory, uint32_t space, uint64_t bytes,
-                              bool wrapped, weir_buffer **out_buffer);
+// Makes a buffer. `what` names the call in messages.
+weir_status weir__buffer_make(weir_context *context, const char *what, uint64_t bytes, weir_buffer **out_buffer);
+
+// Makes one of wrapped memory in `space`.
+weir_status weir__buffer_make_of(weir_context *context, const char *what, void *memory, uint32_t space, uint64_t bytes,
+                                 weir_buffer **out_buffer);
 
 // Makes one of its own storage. The lock is held. NULL: no memory.
 weir_buffer *weir__buffer_new(weir_context *context, uint64_t bytes);

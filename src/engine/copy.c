@@ -342,8 +342,7 @@ weir_status weir__copy_in(const weir__submission *by, weir_buffer *buffer, uint6
   if (device->ops->memory->can_access_host(device, source, bytes, false))
     return submit_device_copy(context, &copy, out_event);
   status = check_range(context, "copy in", buffer, offset, bytes);
-  if (status == WEIR_OK)
-    status = weir__buffer_make(context, "copy in", NULL, WEIR__HOST_SPACE, bytes, false, &copy.from);
+  if (status == WEIR_OK) status = weir__buffer_make(context, "copy in", bytes, &copy.from);
   if (status != WEIR_OK) return status;
   status = copy_in_on_host(by, copy.from, 0, bytes, source, NULL);
   if (status == WEIR_OK) status = submit_device_copy(context, &copy, out_event);
@@ -388,8 +387,7 @@ weir_status weir__copy_out(const weir__submission *by, weir_buffer *buffer, uint
   if (device->ops->memory->can_access_host(device, destination, bytes, true))
     return submit_device_copy(context, &copy, out_event);
   status = check_range(context, "copy out", buffer, offset, bytes);
-  if (status == WEIR_OK)
-    status = weir__buffer_make(context, "copy out", NULL, WEIR__HOST_SPACE, bytes, false, &copy.to);
+  if (status == WEIR_OK) status = weir__buffer_make(context, "copy out", bytes, &copy.to);
   if (status != WEIR_OK) return status;
   status = submit_first_half(context, &copy);
   if (status == WEIR_OK) status = copy_out_on_host(by, copy.to, 0, bytes, destination, out_event);

@@ -169,26 +169,6 @@ static inline __attribute__((always_inline)) void weir__whole_write(weir__whole_
 __attribute__((cold)) void weir__whole_rename(weir_context *context, const weir_task *asked, weir__task *slot,
                                               weir__access *access);
 
-// Notes on a block that its buffer gives up which tasks may still use it. What is copied beyond the readers does not
-// count.
-static inline void weir__whole_note_users(const weir_buffer *buffer, weir__block *block) {
-  const weir__segment *users = &buffer->whole;
-  uint32_t count = users->reader_count;
-  block->last_use = buffer->last_use;
-  block->users_known = count < WEIR__BLOCK_USERS;
-  block->user_count = 0;
-  if (!block->users_known) return;
-  static_assert((int)WEIR__BLOCK_USERS > (int)WEIR__SEGMENT_INLINE_READERS, "those in the segment, and its writer");
-  static_assert((int)WEIR__ID_ARRAY_SMALLEST >= (int)WEIR__BLOCK_USERS, "an array of readers has as many");
-  const weir__id *readers = weir__segment_readers(users);
-  for (int i = 0; i < WEIR__SEGMENT_INLINE_READERS; i++) block->users[i] = readers[i];
-  if (users->reader_capacity > WEIR__SEGMENT_INLINE_READERS) {
-    for (int i = WEIR__SEGMENT_INLINE_READERS; i < WEIR__BLOCK_USERS; i++) block->users[i] = readers[i];
-  }
-  block->users[count] = users->writer;
-  block->user_count = (uint8_t)(count + 1);
-}
-
 typedef enum weir__whole_storage {
   WEIR__WHOLE_STAYS, // where it is
   WEIR__WHOLE_OTHER, // and no users
@@ -206,7 +186,7 @@ static inline __attribute__((always_inline)) weir__whole_storage weir__whole_exc
   if (!weir__live(live, buffer->whole.writer) && weir__segment_idle(&buffer->whole, live)) return WEIR__WHOLE_STAYS;
   weir__pool *pool = &context->memory.pools[WEIR__HOST_SPACE];
   if (pool->waiting_bytes + buffer->bytes > pool->waiting_limit) return WEIR__WHOLE_LACKS;
-  weir__whole_note_users(buffer, replica->block);
+  weir__buffer_note_users(buffer, replica->block);
   weir__block *fresh = weir__pool_exchange(pool, replica->block, live);
   if (fresh == NULL) return WEIR__WHOLE_LACKS;
   replica->block = fresh;

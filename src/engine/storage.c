@@ -14,6 +14,7 @@ enum { PREDICTOR_SETS = 4096, PREDICTOR_WAYS = 4, HISTORY_SHIFT = 8 };
 typedef struct prediction {
   weir__block *block; // NULL: none
   uint64_t number;
+  uint64_t bytes; // that were asked for
   // What was taken next, the last time, with its block: both are fetched early.
   struct prediction *next;
   const weir__block *next_block;
@@ -90,8 +91,8 @@ static weir__pool_result take_predicted(weir_context *context, const weir_buffer
   uint32_t used = 0;
   for (; used < PREDICTOR_WAYS && set[used].block != NULL; used++) {
     weir__block *block = set[used].block;
-    if (set[used].number >> WEIR__NUMBER_SPACE_SHIFT != space ||
-        !weir__pool_take_block(pool, block, set[used].number, buffer->bytes, &context->host.window.live))
+    if (set[used].number >> WEIR__NUMBER_SPACE_SHIFT != space || set[used].bytes != buffer->bytes ||
+        !weir__pool_take_known(pool, block, set[used].number, &context->host.window.live))
       continue;
     *out_block = block;
     note_taken(predictor, put_first(buffer, set, used));
@@ -102,6 +103,7 @@ static weir__pool_result take_predicted(weir_context *context, const weir_buffer
   if (used == PREDICTOR_WAYS) used = (uint32_t)((*out_block)->number % PREDICTOR_WAYS);
   set[used].block = *out_block;
   set[used].number = (*out_block)->number;
+  set[used].bytes = buffer->bytes;
   note_taken(predictor, put_first(buffer, set, used));
   return WEIR__POOL_OK;
 }

@@ -22,7 +22,7 @@
 
 #include "base/liveness.h"
 
-enum { WEIR__POOL_CLASSES = 256, WEIR__BLOCK_USERS = 6, WEIR__POOL_KEPT = 64 << 20 };
+enum { WEIR__POOL_CLASSES = 256, WEIR__BLOCK_USERS = 6, WEIR__POOL_KEPT = 64 << 20, WEIR__POOL_SMALLEST_LOG2 = 6 };
 
 typedef struct weir__block {
   void *memory;
@@ -79,12 +79,79 @@ typedef enum weir__pool_result {
   WEIR__POOL_NO_MEMORY, // the system has none
 } weir__pool_result;
 
-// Takes a block of at least `bytes` bytes that nobody uses.
-weir__pool_result weir__pool_take(weir__pool *pool, uint64_t bytes, const weir__liveness *liveness,
-                                  weir__block **out_block);
+// Class of a size: four classes per power of two from 64 bytes on. `*out_bytes` is the size of its blocks.
+static inline uint8_t weir__pool_class(uint64_t bytes, uint64_t *out_bytes) {
+  if (bytes <= 64) {
+    *out_bytes = 64;
+    return 0;
+  }
+  uint32_t log2 = 63 - (uint32_t)__builtin_clzll(bytes - 1); // 2^log2 < bytes <= 2^(log2 + 1)
+  uint32_t step_log2 = log2 - 2;
+  uint64_t power = (uint64_t)1 << log2, most = ((uint64_t)1 << step_log2) - 1;
+  uint64_t steps = (bytes - power + most) >> step_log2; // 1 to 4
+  *out_bytes = power + (steps << step_log2);
+  return (uint8_t)((log2 - WEIR__POOL_SMALLEST_LOG2) * 4 + steps);
+}
 
-// Takes just this block, once a block of the pool with this number, if it is large enough for `bytes` but in the same class,
-// and nobody uses it. False: it cannot be had.
+// The rare case of weir__block_in_use: some of its users, all of which are known, may be in flight.
+bool weir__block_keeps_users(weir__block *block, const weir__liveness *liveness);
+
+// Whether tasks in flight use a block that waits. Forgets users that are done.
+static inline bool weir__block_in_use(weir__block *block, const weir__liveness *liveness) {
+  if (block->last_use < liveness->oldest) {
+    block->user_count = 0;
+    return false;
+  }
+  return !block->users_known || weir__block_keeps_users(block, liveness);
+}
+
+// Takes a block out of the list that it is in.
+static inline void weir__pool_unlink(weir__pool *pool, weir__block *block) {
+  uint8_t size_class = block->size_class;
+  bool waits = block->state == WEIR__BLOCK_WAITING;
+  weir__block *before = block->previous, *behind = block->next;
+  *(before != NULL ? &before->next : waits ? &pool->waiting[size_class] : &pool->free[size_class]) = behind;
+  if (behind != NULL)
+    behind->previous = before;
+  else if (waits)
+    pool->last_waiting[size_class] = before;
+  *(waits ? &pool->waiting_bytes : &pool->free_bytes) -= block->bytes;
+  block->next = block->previous = NULL;
+  block->state = WEIR__BLOCK_HANDED_OUT;
+}
+
+// The rare cases of weir__pool_take.
+weir__pool_result weir__pool_take_slow(weir__pool *pool, uint64_t bytes, const weir__liveness *liveness,
+                                       weir__block **out_block);
+
+// Takes a block of at least `bytes` bytes that nobody uses.
+static inline weir__pool_result weir__pool_take(weir__pool *pool, uint64_t bytes, const weir__liveness *liveness,
+                                                weir__block **out_block) {
+  if (bytes > (uint64_t)1 << 62) return weir__pool_take_slow(pool, bytes, liveness, out_block);
+  uint64_t block_bytes;
+  uint8_t size_class = weir__pool_class(bytes, &block_bytes);
+  weir__block *block = pool->free[size_class];
+  if (block == NULL) block = pool->waiting[size_class];
+  if (block == NULL || (block->state == WEIR__BLOCK_WAITING && block->last_use >= liveness->oldest))
+    return weir__pool_take_slow(pool, bytes, liveness, out_block);
+  weir__pool_unlink(pool, block);
+  block->user_count = 0;
+  *out_block = block;
+  return WEIR__POOL_OK;
+}
+
+// Takes just this block, once a block of the pool with this number, if nobody uses it. False: it cannot be had.
+static inline bool weir__pool_take_known(weir__pool *pool, weir__block *block, uint64_t number,
+                                         const weir__liveness *liveness) {
+  if (block->memory == NULL || block->number != number || block->state == WEIR__BLOCK_HANDED_OUT ||
+      (block->state == WEIR__BLOCK_WAITING && weir__block_in_use(block, liveness)))
+    return false;
+  weir__pool_unlink(pool, block);
+  block->user_count = 0;
+  return true;
+}
+
+// The same, if it is large enough for `bytes` but in the same class.
 bool weir__pool_take_block(weir__pool *pool, weir__block *block, uint64_t number, uint64_t bytes,
                            const weir__liveness *liveness);
 
@@ -96,16 +163,33 @@ weir__block *weir__pool_take_waiting(weir__pool *pool, uint64_t bytes, const wei
 // that is easily found.
 weir__block *weir__pool_take_idle(weir__pool *pool, uint64_t bytes, bool search, const weir__liveness *liveness);
 
-// Whether tasks in flight use a block that waits. Forgets users that are done.
-bool weir__block_in_use(weir__block *block, const weir__liveness *liveness);
-
 // Takes a block that waits and is in use, so that the caller can wait for its users. False: not all of them are known, or it is
 // too small for `bytes`.
 bool weir__pool_take_used(weir__pool *pool, weir__block *block, uint64_t bytes);
 
 // Gives a block back: idle, or with users in flight (last_use and users are set).
-void weir__pool_give(weir__pool *pool, weir__block *block);
-void weir__pool_give_waiting(weir__pool *pool, weir__block *block);
+static inline void weir__pool_give(weir__pool *pool, weir__block *block) {
+  weir__block *first = pool->free[block->size_class];
+  if (block->left) return;
+  block->state = WEIR__BLOCK_FREE;
+  block->previous = NULL;
+  block->next = first;
+  if (first != NULL) first->previous = block;
+  pool->free[block->size_class] = block;
+  pool->free_bytes += block->bytes;
+}
+
+static inline void weir__pool_give_waiting(weir__pool *pool, weir__block *block) {
+  uint8_t size_class = block->size_class;
+  weir__block *last = pool->last_waiting[size_class];
+  if (block->left) return;
+  block->state = WEIR__BLOCK_WAITING;
+  block->next = NULL;
+  block->previous = last;
+  *(last == NULL ? &pool->waiting[size_class] : &last->next) = block;
+  pool->last_waiting[size_class] = block;
+  pool->waiting_bytes += block->bytes;
+}
 
 // The block that has this address, if the pool has it, is neither handed out again nor freed, also not by
 // weir__pool_deinitialize. Who has it may keep it, and gives it back as ever.

@@ -174,8 +174,7 @@ static weir_status make_buffers(weir_chain *chain) {
     link->buffer_count = (link->last_reader - link->writer) * chain->depth;
     buffers += link->buffer_count;
     for (uint32_t j = 0; j < link->buffer_count; j++) {
-      weir_status status =
-          weir__buffer_make(chain->object.context, "chain create", NULL, 0, link->bytes, false, &link->buffers[j]);
+      weir_status status = weir__buffer_make(chain->object.context, "chain create", link->bytes, &link->buffers[j]);
       if (status != WEIR_OK) return status;
       link->buffers[j]->kept = true;
       char label[WEIR__LABEL_BYTES];

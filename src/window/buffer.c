@@ -148,8 +148,8 @@ void weir__buffer_poison_box(weir_buffer *buffer, weir__range_pool *pool, weir__
     weir__buffer_poison(buffer, pool, task, lo, hi, failure); // it was overwritten since, as a whole
 }
 
-// Notes on the block which tasks may still use it, if they are few.
-static void note_users(const weir_buffer *buffer, weir__block *block) {
+// The same as weir__buffer_note_users for a buffer that is used by ranges, or by tasks that commute.
+static __attribute__((noinline)) void note_many_users(const weir_buffer *buffer, weir__block *block) {
   const weir__segment *whole = &buffer->whole;
   block->last_use = buffer->last_use;
   block->user_count = 0;
@@ -178,7 +178,7 @@ uint16_t weir__buffer_common_spaces(const weir_buffer *buffer, uint64_t lo, uint
 }
 
 static void forget_parts(weir_buffer *buffer) {
-  if (buffer->parts != NULL) weir__validity_give(buffer->parts);
+  weir__validity_give(buffer->parts);
   buffer->parts = NULL;
 }
 
@@ -200,25 +200,36 @@ bool weir__buffer_change_valid(weir_buffer *buffer, weir__validity_pool *pool, u
   return true;
 }
 
-void weir__buffer_drop_place(weir_buffer *buffer, uint32_t space, weir__pool *pool, bool idle) {
+static inline void drop_place(weir_buffer *buffer, uint32_t space, weir__pool *pool, bool idle) {
   weir__block *block = buffer->replicas[space].block;
-  note_users(buffer, block);
-  if (idle)
+  if (idle) { // who had it does not matter
     weir__pool_give(pool, block);
-  else
+  } else {
+    if (buffer->ranged | buffer->whole.commutes)
+      note_many_users(buffer, block);
+    else
+      weir__buffer_note_users(buffer, block);
     weir__pool_give_waiting(pool, block);
+  }
   buffer->replicas[space] = (weir__replica){0};
+}
+
+void weir__buffer_drop_place(weir_buffer *buffer, uint32_t space, weir__pool *pool, bool idle) {
+  drop_place(buffer, space, pool, idle);
   buffer->held &= (uint16_t)~weir__space_bit(space);
 }
 
 void weir__buffer_drop_storage(weir_buffer *buffer, weir__pool *pools, bool idle) {
-  while (buffer->held != 0) {
-    uint32_t space = (uint32_t)__builtin_ctz(buffer->held);
-    weir__buffer_drop_place(buffer, space, &pools[space], idle);
+  for (uint32_t held = buffer->held; held != 0; held &= held - 1) {
+    uint32_t space = (uint32_t)__builtin_ctz(held);
+    drop_place(buffer, space, &pools[space], idle);
   }
-  weir__buffer_forget_users(buffer);
-  forget_parts(buffer);
-  buffer->valid = 0;
+  if (buffer->ranged | buffer->boxed)
+    weir__buffer_forget_users(buffer);
+  else
+    weir__segment_reset(&buffer->whole);
+  if (buffer->parts != NULL) forget_parts(buffer);
+  buffer->held = buffer->valid = 0;
   buffer->serial++;
   buffer->last_use = 0;
 }
@@ -226,7 +237,7 @@ void weir__buffer_drop_storage(weir_buffer *buffer, weir__pool *pools, bool idle
 bool weir__buffer_exchange_storage(weir_buffer *buffer, uint32_t space, weir__pool *pool,
                                    const weir__liveness *liveness) {
   weir__replica *replica = &buffer->replicas[space];
-  note_users(buffer, replica->block);
+  weir__buffer_note_users(buffer, replica->block);
   weir__block *fresh = weir__pool_exchange(pool, replica->block, liveness);
   if (fresh == NULL) return false;
   *replica = (weir__replica){.block = fresh, .memory = fresh->memory, .storage = fresh->number};
@@ -235,9 +246,4 @@ bool weir__buffer_exchange_storage(weir_buffer *buffer, uint32_t space, weir__po
   buffer->whole.odd = 0;
   buffer->serial++;
   return true;
-}
-
-void weir__buffer_set_storage(weir_buffer *buffer, uint32_t space, weir__block *block) {
-  buffer->replicas[space] = (weir__replica){.block = block, .memory = block->memory, .storage = block->number};
-  buffer->held |= weir__space_bit(space);
 }

@@ -180,6 +180,26 @@ uint16_t weir__buffer_common_spaces(const weir_buffer *buffer, uint64_t lo, uint
 bool weir__buffer_change_valid(weir_buffer *buffer, weir__validity_pool *pool, uint64_t lo, uint64_t hi, uint16_t keep,
                                uint16_t add);
 
+// Notes on a block that its buffer gives up which tasks may still use it. What is copied beyond the readers does not
+// count. The buffer is not used by ranges, and no task commutes on it.
+static inline void weir__buffer_note_users(const weir_buffer *buffer, weir__block *block) {
+  const weir__segment *users = &buffer->whole;
+  uint32_t count = users->reader_count;
+  block->last_use = buffer->last_use;
+  block->users_known = count < WEIR__BLOCK_USERS;
+  block->user_count = 0;
+  if (!block->users_known) return;
+  static_assert((int)WEIR__BLOCK_USERS > (int)WEIR__SEGMENT_INLINE_READERS, "those in the segment, and its writer");
+  static_assert((int)WEIR__ID_ARRAY_SMALLEST >= (int)WEIR__BLOCK_USERS, "an array of readers has as many");
+  const weir__id *readers = weir__segment_readers(users);
+  for (int i = 0; i < WEIR__SEGMENT_INLINE_READERS; i++) block->users[i] = readers[i];
+  if (users->reader_capacity > WEIR__SEGMENT_INLINE_READERS) {
+    for (int i = WEIR__SEGMENT_INLINE_READERS; i < WEIR__BLOCK_USERS; i++) block->users[i] = readers[i];
+  }
+  block->users[count] = users->writer;
+  block->user_count = (uint8_t)(count + 1);
+}
+
 // Gives up the block in one space, which the buffer must have there: it goes to the space's pool, at once if the buffer is
 // `idle`, or else when its users are done.
 void weir__buffer_drop_place(weir_buffer *buffer, uint32_t space, weir__pool *pool, bool idle);
@@ -194,6 +214,9 @@ bool weir__buffer_exchange_storage(weir_buffer *buffer, uint32_t space, weir__po
                                    const weir__liveness *liveness);
 
 // Puts `block` behind a buffer without storage in `space`.
-void weir__buffer_set_storage(weir_buffer *buffer, uint32_t space, weir__block *block);
+static inline void weir__buffer_set_storage(weir_buffer *buffer, uint32_t space, weir__block *block) {
+  buffer->replicas[space] = (weir__replica){.block = block, .memory = block->memory, .storage = block->number};
+  buffer->held |= weir__space_bit(space);
+}
 
 #endif // WEIR_WINDOW_BUFFER_H

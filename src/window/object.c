@@ -61,7 +61,7 @@ void weir__object_pool_reserve(weir__object_pool *pool, uint32_t count) {
   }
 }
 
-static weir__object *take_new(weir__object_pool *pool) {
+weir__object *weir__object_take_new(weir__object_pool *pool, weir_context *context) {
   if (pool->unused_in_slab == 0) {
     struct weir__object_slab *slab = pool->spare;
     if (slab != NULL)
@@ -73,36 +73,10 @@ static weir__object *take_new(weir__object_pool *pool) {
     pool->slabs = slab;
     pool->unused_in_slab = OBJECTS_PER_SLAB;
   }
-  return object_in(pool, pool->slabs, OBJECTS_PER_SLAB - pool->unused_in_slab--);
-}
-
-weir__object *weir__object_take(weir__object_pool *pool, weir_context *context, weir__id oldest) {
-  weir__object *object = pool->first;
-  if (pool->released_count > pool->quarantine && object->last_use < oldest) {
-    pool->first = object->next;
-    if (pool->first == NULL) pool->last = NULL;
-    pool->released_count--;
-  } else {
-    object = take_new(pool);
-    if (object == NULL) return NULL;
-  }
+  weir__object *object = object_in(pool, pool->slabs, OBJECTS_PER_SLAB - pool->unused_in_slab--);
   object->kind = pool->kind;
-  object->released = false;
   object->context = context;
-  object->next = NULL;
-  object->last_use = 0;
   return object;
-}
-
-void weir__object_give(weir__object_pool *pool, weir__object *object) {
-  object->released = true;
-  object->next = NULL;
-  if (pool->last == NULL)
-    pool->first = object;
-  else
-    pool->last->next = object;
-  pool->last = object;
-  pool->released_count++;
 }
 
 static const char *kind_name(weir__kind kind) {

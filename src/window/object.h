@@ -63,9 +63,30 @@ void weir__object_pool_reserve(weir__object_pool *pool, uint32_t count);
 // Frees the memory of all objects, after destroying each that was ever taken.
 void weir__object_pool_deinitialize(weir__object_pool *pool);
 
+// One that is new. NULL: no memory.
+weir__object *weir__object_take_new(weir__object_pool *pool, weir_context *context);
+
 // An object: zeroed if it is new, else as it was given back; its header is set. NULL: no memory.
-weir__object *weir__object_take(weir__object_pool *pool, weir_context *context, weir__id oldest);
-void weir__object_give(weir__object_pool *pool, weir__object *object);
+static inline weir__object *weir__object_take(weir__object_pool *pool, weir_context *context, weir__id oldest) {
+  weir__object *object = pool->first;
+  if (pool->released_count <= pool->quarantine || object->last_use >= oldest)
+    return weir__object_take_new(pool, context);
+  pool->first = object->next;
+  if (pool->first == NULL) pool->last = NULL;
+  pool->released_count--;
+  object->released = false;
+  object->next = NULL;
+  object->last_use = 0;
+  return object;
+}
+
+static inline void weir__object_give(weir__object_pool *pool, weir__object *object) {
+  object->released = true;
+  object->next = NULL;
+  *(pool->last == NULL ? &pool->first : &pool->last->next) = object;
+  pool->last = object;
+  pool->released_count++;
+}
 
 // Calls `visit` for each object that was not released.
 void weir__object_pool_each(const weir__object_pool *pool, void (*visit)(void *user, weir__object *object), void *user);

@@ -73,12 +73,6 @@ void weir__segment_deinitialize(weir__segment *segment) {
   weir__segment_empty(segment, NULL);
 }
 
-void weir__segment_reset(weir__segment *segment) {
-  segment->writer = 0;
-  segment->reader_count = 0;
-  segment->odd = 0;
-}
-
 void weir__segment_empty(weir__segment *segment, weir__id_arrays *arrays) {
   if (segment->reader_capacity > WEIR__SEGMENT_INLINE_READERS)
     give_array(arrays, segment->readers.many, segment->reader_capacity);

@@ -104,7 +104,11 @@ void weir__segment_initialize(weir__segment *segment);
 void weir__segment_deinitialize(weir__segment *segment);
 
 // Forgets all users and the poison, but keeps memory for readers.
-void weir__segment_reset(weir__segment *segment);
+static inline void weir__segment_reset(weir__segment *segment) {
+  segment->writer = 0;
+  segment->reader_count = 0;
+  segment->odd = 0;
+}
 
 // The same, and leaves the memory for readers in `arrays`.
 void weir__segment_empty(weir__segment *segment, weir__id_arrays *arrays);
