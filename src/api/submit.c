@@ -22,9 +22,13 @@ static weir_status look_closer(const weir_context *context, const weir_task *tas
 // A task that is none of the plainest.
 static __attribute__((noinline)) weir_status submit_other(weir_context *context, const weir_task *task,
                                                           weir_device *device, weir_event **out_event) {
-  uint8_t plain = context->devices.plain;
-  if (plain == WEIR__PLAIN_HOST && weir__submit_plain_other(context, task, device, out_event)) return WEIR_OK;
-  if (plain == WEIR__PLAIN_AHEAD && weir__submit_plain_ahead(context, task, out_event)) return WEIR_OK;
+  if (weir__submit_plain_other(context, task, device, out_event)) return WEIR_OK;
+  return weir__repeats_submit_other(context, task, out_event);
+}
+
+// A task in a context with devices that run ahead in memory of their own.
+static inline weir_status submit_ahead(weir_context *context, const weir_task *task, weir_event **out_event) {
+  if (__builtin_expect(weir__submit_plain_ahead(context, task, out_event), true)) return WEIR_OK;
   return weir__repeats_submit_other(context, task, out_event);
 }
 
@@ -40,8 +44,11 @@ weir_status weir_submit_sized(weir_context *context, const weir_task *given, siz
   if (status != WEIR_OK) return status;
   weir__context_lock_to_submit(context);
   weir_device *device;
-  if (context->devices.plain == WEIR__PLAIN_NONE)
+  uint8_t plain = context->devices.plain;
+  if (plain == WEIR__PLAIN_NONE)
     status = weir__repeats_submit_other(context, task, out_event);
+  else if (plain == WEIR__PLAIN_AHEAD)
+    status = submit_ahead(context, task, out_event);
   else if (!weir__submit_whole(context, task, out_event, &device))
     status = submit_other(context, task, device, out_event);
   weir__context_unlock(context);

@@ -20,14 +20,14 @@ void weir__plain_open(weir_context *context) {
   bool usual = !context->devices.polls && context->devices.checker == NULL && host->watch == NULL &&
                (host->flags & ~(uint32_t)(WEIR_CONTEXT_NO_RENAME | WEIR_CONTEXT_REPEATS)) == 0;
   if (!usual) return;
-  for (uint32_t i = 0; i < host->device_count; i++) {
-    weir_device *device = host->devices[i];
-    device->plain = !device->ops->run_ahead && device->ops->check == NULL;
-  }
   if (context->memory.space_count > 1)
     context->devices.plain = WEIR__PLAIN_AHEAD;
   else if (context->memory.predictor == NULL)
     context->devices.plain = WEIR__PLAIN_HOST;
+  for (uint32_t i = 0; i < host->device_count; i++) {
+    weir_device *device = host->devices[i];
+    device->plain = context->devices.plain == WEIR__PLAIN_HOST && !device->ops->run_ahead && device->ops->check == NULL;
+  }
 }
 
 // The device of a task; NULL: it is none of the CPU, or something is wrong.

@@ -108,6 +108,12 @@ static weir__pool_result take_predicted(weir_context *context, const weir_buffer
   return WEIR__POOL_OK;
 }
 
+weir__block *weir__storage_take_bare(weir_context *context, const weir_buffer *buffer, uint32_t space,
+                                     uint32_t access) {
+  weir__block *block;
+  return take_predicted(context, buffer, space, access, &block) == WEIR__POOL_OK ? block : NULL;
+}
+
 void weir__storage_give_back(weir_context *context, const weir__request *request, uint32_t count) {
   for (uint32_t i = 0; i < count; i++) {
     weir__block *block = request->checked.needs_storage & weir__storage_bit(i) ? request->fresh[i] : NULL;

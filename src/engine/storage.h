@@ -12,6 +12,10 @@ weir__admit_result weir__storage_find(weir_context *context, const weir__request
 // The same where nothing has to be waited for. False: it has to be, or memory is short; nothing is found then, and nothing is said.
 bool weir__storage_find_at_once(weir_context *context, const weir__request *request);
 
+// A block for access number `access` to a buffer of which nothing is anywhere. Nobody uses it. NULL: none can be had without
+// waiting, or otherwise.
+weir__block *weir__storage_take_bare(weir_context *context, const weir_buffer *buffer, uint32_t space, uint32_t access);
+
 // Takes a block for `buffer` in `space`: an idle one, or, if its first user writes or updates the `whole` of it, so that later users
 // come after that one, also a waiting one whose users are known (then it has users). RETRY: the lock was released, to wait for
 // memory. `access` tells accesses of a task apart.
