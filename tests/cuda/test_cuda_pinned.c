@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "base/allocate.h"
 #include "device/cuda/pinned.h"
 
 enum { RANGES = 200, BYTES = 64, GAP = 16, STEP = BYTES + GAP, ROUNDS = 2000 };
@@ -102,30 +103,63 @@ static void test_readers(void **state) {
   weir__cuda_pinned_forget(&other);
 }
 
-// More ranges than there is room for: some are not known, which says nothing, and none is wrong.
+// The table grows, twice at least, while others look.
+static void test_growth(void **state) {
+  (void)state;
+  enum { MORE = 5000 };
+  const char *base = (const char *)(uintptr_t)0x10000000;
+  pthread_t threads[2];
+  for (uint32_t i = RANGES / 2; i < RANGES; i++) weir__cuda_pinned_add(&other, at(i, 0), BYTES);
+  for (uintptr_t i = 0; i < 2; i++) assert_int_equal(pthread_create(&threads[i], NULL, look, NULL), 0);
+  for (uint32_t i = 0; i < MORE; i++) weir__cuda_pinned_add(&one, base + (uint64_t)(i * 77 % MORE) * STEP, BYTES);
+  for (int i = 0; i < 2; i++) {
+    void *wrong;
+    assert_int_equal(pthread_join(threads[i], &wrong), 0);
+    assert_null(wrong);
+  }
+  for (uint32_t i = 0; i < MORE; i++) assert_true(weir__cuda_pinned_covers(base + (uint64_t)i * STEP, BYTES));
+  weir__cuda_pinned_forget(&one);
+  weir__cuda_pinned_forget(&other);
+}
+
+// All of many ranges are known. There was room for 16,384, and of others the driver was asked each time.
 // One thread, many calls: not under the thread sanitizer.
 #ifndef __SANITIZE_THREAD__
-static void test_full(void **state) {
+static void test_many(void **state) {
   (void)state;
   const char *base = (const char *)(uintptr_t)0x10000000;
-  uint32_t count = 0;
-  for (uint32_t i = 0; i < 20000; i++) weir__cuda_pinned_add(&one, base + i * STEP, BYTES);
-  for (uint32_t i = 0; i < 20000; i++) {
-    count += weir__cuda_pinned_covers(base + i * STEP, BYTES);
-    assert_false(weir__cuda_pinned_covers(base + i * STEP + BYTES, 1));
+  for (uint32_t i = 0; i < 40000; i++) weir__cuda_pinned_add(&one, base + (uint64_t)i * STEP, BYTES);
+  for (uint32_t i = 0; i < 40000; i++) {
+    assert_true(weir__cuda_pinned_covers(base + (uint64_t)i * STEP, BYTES));
+    assert_false(weir__cuda_pinned_covers(base + (uint64_t)i * STEP + BYTES, 1));
   }
-  assert_int_equal(count, 16384);
-  for (uint32_t i = 0; i < 20000; i++) weir__cuda_pinned_remove(base + i * STEP);
-  for (uint32_t i = 0; i < 20000; i++) assert_false(weir__cuda_pinned_covers(base + i * STEP, BYTES));
+  for (uint32_t i = 40000; i > 0; i--) weir__cuda_pinned_remove(base + (uint64_t)(i - 1) * STEP);
+  for (uint32_t i = 0; i < 40000; i++) assert_false(weir__cuda_pinned_covers(base + (uint64_t)i * STEP, BYTES));
 }
 #endif
 
+// Without memory a range is not known, which says nothing, and the others stay.
+static void test_no_memory(void **state) {
+  (void)state;
+  const char *base = (const char *)(uintptr_t)0x10000000;
+  uint32_t count = 0;
+  for (bool known_all = true; known_all && count < 1 << 20; count++) {
+    weir__allocate_fail_at(1);
+    weir__cuda_pinned_add(&one, base + (uint64_t)count * STEP, BYTES);
+    weir__allocate_fail_at(0);
+    known_all = weir__cuda_pinned_covers(base + (uint64_t)count * STEP, BYTES);
+  }
+  assert_true(count > 1);
+  for (uint32_t i = 0; i + 1 < count; i++) assert_true(weir__cuda_pinned_covers(base + (uint64_t)i * STEP, BYTES));
+  weir__cuda_pinned_forget(&one);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_ranges),  cmocka_unit_test(test_devices),
-      cmocka_unit_test(test_threads), cmocka_unit_test(test_readers),
+      cmocka_unit_test(test_ranges),  cmocka_unit_test(test_devices),   cmocka_unit_test(test_threads),
+      cmocka_unit_test(test_readers), cmocka_unit_test(test_no_memory), cmocka_unit_test(test_growth),
 #ifndef __SANITIZE_THREAD__
-      cmocka_unit_test(test_full),
+      cmocka_unit_test(test_many),
 #endif
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

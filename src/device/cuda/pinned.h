@@ -7,7 +7,7 @@
 
 #include "device/cuda/cuda_device.h"
 
-// Notes memory that a device has pinned; there is room for 16,384 ranges.
+// Notes memory that a device has pinned. Without memory for that it does not, and the driver is asked of it each time.
 void weir__cuda_pinned_add(const weir__cuda_device *device, const void *memory, uint64_t bytes);
 
 // Forgets memory, before it is freed; and all of a device.
