@@ -63,8 +63,8 @@ typedef struct weir_mpi_options {
   // Points to the MPI_Comm whose ranks take part. The library duplicates it. NULL: MPI_COMM_WORLD.
   const void *communicator;
   // Nanoseconds after which a rank is lost: of which nothing was heard for so long, or which does not go on to submit
-  // something that another rank waits for, be it a message or a collective. A rank that runs a long task is not lost; one that submits nothing because
-  // it computes between two submissions is. WEIR_FOREVER: never. Default: 60 s.
+  // something that another rank waits for, be it a message or a collective. A rank that runs a long task is not lost;
+  // one that submits nothing because it computes between two submissions is. WEIR_FOREVER: never. Default: 60 s.
   uint64_t timeout_ns;
   // Most bytes that wait to be sent. At the limit, submissions wait. Default: 1 GiB.
   uint64_t send_limit;
