@@ -19,7 +19,8 @@ enum {
   WEIR__MPI_POOL_CARD = 1 << 13,   // or so many where it is pinned for a card
   WEIR__MPI_POOL_MOST_LARGE = 64,  // so much of it is kept
   WEIR__MPI_POOL_KEPT = 256 << 20, // and so many bytes,
-  WEIR__MPI_POOL_PINNED = 1 << 30, // there is so much pinned memory at most, for pinning takes longer than a message
+  WEIR__MPI_POOL_PINNED = 1 << 30, // there is so much pinned memory at most, for pinning takes longer than a message,
+  WEIR__MPI_POOL_SLAB = 1 << 20,   // and what is smaller than large memory of the heap is cut from so much at once
   WEIR__MPI_POOL_ALIGNMENT = 64,
 };
 
@@ -28,15 +29,23 @@ typedef struct weir__mpi_free {
   size_t bytes;
 } weir__mpi_free;
 
+// Pinned memory of one call of the driver, cut into blocks of one size.
+typedef struct weir__mpi_slab weir__mpi_slab;
+
+// Sizes of pinned memory: eight to each power of two.
+enum { WEIR__MPI_POOL_CLASSES = 8 * 64 };
+
 typedef struct weir__mpi_pool {
   pthread_mutex_t lock;
   weir__mpi_free *first; // small
   uint32_t count;
-  weir__mpi_free *large; // what was given back last is first; the counts are of what is not pinned
+  weir__mpi_free *large; // that is not pinned; what was given back last is first
   uint32_t large_count;
   size_t large_bytes;
-  size_t pinned_bytes; // of large memory, kept or not
-  weir_device *device; // large memory is of weir_host_allocate for it, as far as there is any; NULL: it is not
+  weir__mpi_free *pinned[WEIR__MPI_POOL_CLASSES];
+  weir__mpi_slab *slabs;
+  size_t pinned_bytes, idle; // of all slabs; slabs of which nothing is in use
+  weir_device *device;       // large memory is of weir_host_allocate for it, as far as there is any; NULL: it is not
 } weir__mpi_pool;
 
 void weir__mpi_pool_initialize(weir__mpi_pool *pool);
