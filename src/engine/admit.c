@@ -130,8 +130,9 @@ static void note_readers(weir_context *context, const weir__task *task, const we
 
 // Records an access that commutes or is a box, or where contents move between memories, or where a timeline or a launch of a
 // graph wants to know whose bytes a dependence is about.
-static __attribute__((noinline)) void record_access(weir_context *context, const weir__access *access, weir__id id,
-                                                    bool several_spaces, bool notes_buffers) {
+static inline __attribute__((always_inline)) void record_access_inline(weir_context *context,
+                                                                       const weir__access *access, weir__id id,
+                                                                       bool several_spaces, bool notes_buffers) {
   weir__dependences *dependences = &context->order.dependences;
   weir_buffer *buffer = access->buffer;
   size_t before = dependences->count;
@@ -149,6 +150,22 @@ static __attribute__((noinline)) void record_access(weir_context *context, const
   for (size_t i = before; notes_buffers && i < dependences->count; i++) dependences->list[i].buffer = buffer->id;
 }
 
+static __attribute__((noinline)) void record_access(weir_context *context, const weir__access *access, weir__id id,
+                                                    bool several_spaces, bool notes_buffers) {
+  record_access_inline(context, access, id, several_spaces, notes_buffers);
+}
+
+// The accesses of a graph's launch, which are many.
+static __attribute__((noinline)) void record_launch(weir_context *context, const weir__request *request, weir__id id) {
+  bool several_spaces = context->memory.space_count > 1;
+  for (uint32_t i = 0; i < request->checked.access_count; i++) {
+    weir__access *access = &request->accesses[i];
+    weir__storage_bind_quickly(context, request, i);
+    record_access_inline(context, access, id, several_spaces, true);
+    access->serial = access->buffer->serial;
+  }
+}
+
 // Predecessors that the task names.
 static __attribute__((noinline, cold)) void find_after(weir_context *context, const weir_task *asked, weir__id id) {
   for (uint32_t i = 0; i < asked->after_count; i++) {
@@ -162,11 +179,15 @@ static __attribute__((noinline, cold)) void find_after(weir_context *context, co
 
 // Records the accesses, and collects all predecessors.
 static inline void find_hazards(weir_context *context, const weir__request *request, weir__id id) {
+  if (__builtin_expect(request->run != NULL, false)) {
+    record_launch(context, request, id);
+    if (request->task->after_count > 0) find_after(context, request->task, id);
+    return;
+  }
   const weir__liveness *live = &context->host.window.live;
   weir__dependences *dependences = &context->order.dependences;
   bool several_spaces = context->memory.space_count > 1;
-  bool notes_buffers =
-      context->host.trace != NULL || request->run != NULL || context->graphs.in_flight > 0 || context->failures != NULL;
+  bool notes_buffers = context->host.trace != NULL || context->graphs.in_flight > 0 || context->failures != NULL;
   bool rare = several_spaces | notes_buffers | (request->checked.box_count > 0) | request->checked.commutes;
   int64_t needs_storage = (int64_t)request->checked.needs_storage; // the last bit stands for all further ones
   for (uint32_t i = 0; i < request->checked.access_count; i++) {

@@ -261,7 +261,8 @@ static bool reserve_parts(weir_context *context, const weir__request *request) {
   for (uint32_t i = weir__storage_next(needs, 0); i < request->checked.access_count;
        i = weir__storage_next(needs, i + 1)) {
     const weir__access *access = &request->accesses[i];
-    if (access->mode == WEIR_READ || access->buffer == last || access->buffer->parts != NULL || !divides(access))
+    if (access->mode == WEIR_READ || is_whole(access) || access->buffer == last || access->buffer->parts != NULL ||
+        !divides(access))
       continue;
     last = access->buffer;
     count++;
@@ -278,8 +279,9 @@ static uint32_t find_all(weir_context *context, const weir__request *request, we
     const weir__access *access = &request->accesses[i];
     weir_buffer *buffer = access->buffer;
     request->fresh[i] = NULL;
-    bool first = buffer->replicas[access->space].memory == NULL && !named_before(request, i);
-    if (first) {
+    bool has_some = buffer->replicas[access->space].memory != NULL;
+    if (has_some && access->mode != WEIR_WRITE) continue;
+    if (!has_some && !named_before(request, i)) {
       uint32_t like = buffer->scratch ? scratch_access(request->task) : i;
       *out_result = take_at_once(context, buffer, access->space, like, comes_first(access), &request->fresh[i]);
       if (*out_result == WEIR__POOL_OK) continue;

@@ -30,6 +30,24 @@ void weir__storage_give_back(weir_context *context, const weir__request *request
 // buffer's copies stay valid. Users of the storage that the task must wait for are added to the dependences.
 void weir__storage_bind(weir_context *context, const weir__request *request, uint32_t index);
 
+// The same, inline where nothing but the block changes.
+static inline void weir__storage_bind_quickly(weir_context *context, const weir__request *request, uint32_t index) {
+  const weir__access *access = &request->accesses[index];
+  weir_buffer *buffer = access->buffer;
+  weir__block *fresh = request->fresh[index];
+  uint16_t here = weir__space_bit(access->space);
+  if (fresh == NULL && (access->mode == WEIR_READ || (buffer->valid == here && (buffer->held & (uint16_t)~here) == 0 &&
+                                                      buffer->parts == NULL && !buffer->wrapped)))
+    return;
+  bool bare = (buffer->valid | buffer->held) == 0 && !buffer->wrapped;
+  if (fresh == NULL || !bare || fresh->user_count > 0) {
+    weir__storage_bind(context, request, index);
+    return;
+  }
+  weir__buffer_set_storage(buffer, access->space, fresh);
+  if (access->mode != WEIR_READ) buffer->valid = here;
+}
+
 // Does both, and notes nothing, for a task of the host's space that overwrites all of a buffer which has storage: if tasks in flight use
 // that, and the buffer is tiny, it gets other storage. False: the two functions above are to be asked.
 bool weir__storage_exchange(weir_context *context, weir_buffer *buffer);
