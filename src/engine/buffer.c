@@ -18,7 +18,7 @@ static inline void fetch_next(const weir__object_pool *buffers) {
   __builtin_prefetch(next + offsetof(weir_buffer, replicas), 1);
 }
 
-weir_buffer *weir__buffer_new(weir_context *context, uint64_t bytes) {
+static inline weir_buffer *new_buffer(weir_context *context, uint64_t bytes) {
   // The replicas of one that was used before are empty: it has lost them when it was released.
   weir_buffer *buffer = (weir_buffer *)weir__object_take(&context->objects.buffers, context, UINT64_MAX);
   if (buffer == NULL) return NULL;
@@ -41,6 +41,10 @@ weir_buffer *weir__buffer_new(weir_context *context, uint64_t bytes) {
   return buffer;
 }
 
+weir_buffer *weir__buffer_new(weir_context *context, uint64_t bytes) {
+  return new_buffer(context, bytes);
+}
+
 static __attribute__((cold)) weir_status refuse(const weir_context *context, const char *what, const void *memory,
                                                 uint64_t bytes, weir_buffer **out_buffer) {
   if (out_buffer == NULL) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "%s: out_buffer is NULL", what);
@@ -59,7 +63,7 @@ static inline bool is_right(const weir_context *context, uint64_t bytes, weir_bu
 weir_status weir__buffer_make(weir_context *context, const char *what, uint64_t bytes, weir_buffer **out_buffer) {
   if (!is_right(context, bytes, out_buffer)) return refuse(context, what, context, bytes, out_buffer);
   weir__context_lock_to_submit(context);
-  weir_buffer *buffer = weir__buffer_new(context, bytes);
+  weir_buffer *buffer = new_buffer(context, bytes);
   weir__context_unlock(context);
   *out_buffer = buffer;
   return buffer != NULL ? WEIR_OK : refuse(context, what, context, bytes, out_buffer);
@@ -100,7 +104,7 @@ static __attribute__((noinline)) void unwrap(weir_context *context, weir_buffer 
     device->ops->memory->released(device, memory, buffer->image, last_use);
 }
 
-void weir__buffer_let_go(weir_buffer *buffer) {
+static inline void let_go(weir_buffer *buffer) {
   weir_context *context = buffer->object.context;
   const weir__liveness *live = &context->host.window.live;
   if (buffer->reducing) context->reductions.forget(context, buffer);
@@ -114,6 +118,10 @@ void weir__buffer_let_go(weir_buffer *buffer) {
   if (context->host.trace != NULL)
     weir__trace_release_buffer(context->host.trace, buffer->id, context->host.window.next - 1);
   weir__object_give(&context->objects.buffers, &buffer->object);
+}
+
+void weir__buffer_let_go(weir_buffer *buffer) {
+  let_go(buffer);
 }
 
 void weir__buffer_unqueue(weir_buffer *buffer) {
@@ -137,6 +145,8 @@ weir_status weir__buffer_release(weir_buffer *buffer) {
   weir__context_lock_to_submit(context);
   if (buffer->object.released || buffer->gone)
     status = weir__error(WEIR_ERROR_RELEASED, "buffer release: the buffer was released before");
+  else if (buffer->queued == 0)
+    let_go(buffer);
   else
     weir__buffer_give_up(buffer);
   weir__context_unlock(context);

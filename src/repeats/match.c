@@ -8,19 +8,7 @@ bool weir__same_label(const weir__run_task *seen, const weir_task *task) {
   return strncmp(seen->label, task->label, WEIR__LABEL_BYTES - 1) == 0;
 }
 
-// Takes the buffer with the next number. False: it is another one's place.
-static bool bind(const weir__run *run, weir_buffer *buffer, weir__bound *bound) {
-  if (!weir__object_is(&buffer->object, WEIR__KIND_BUFFER) ||
-      buffer->object.context != weir__context_of(run->device->host) || buffer->named == bound->number ||
-      buffer->bytes != run->buffer_bytes[bound->buffer_count] || !weir__run_takes(buffer))
-    return false;
-  buffer->named = bound->number;
-  buffer->queued++;
-  bound->buffers[bound->buffer_count++] = buffer;
-  return true;
-}
-
-static inline void keep_value(const weir__run_arg *seen, const weir_arg *arg, weir__bound *bound) {
+void weir__bound_keep_value(const weir__run_arg *seen, const weir_arg *arg, weir__bound *bound) {
   unsigned char *value = bound->values + seen->place;
   uint64_t padded = weir__graph_padded(seen->bytes);
   memset(value + padded - 16, 0, 16); // all of it, or what is behind it
@@ -30,13 +18,6 @@ static inline void keep_value(const weir__run_arg *seen, const weir_arg *arg, we
     memcpy(value, arg->value, 8);
   else
     memcpy(value, arg->value, seen->bytes);
-}
-
-bool weir__bound_take(const weir__run *run, const weir__run_arg *seen, const weir_arg *arg, weir__bound *bound) {
-  if (seen->mode != WEIR_VALUE) return arg->buffer != NULL && bind(run, arg->buffer, bound);
-  if (arg->value == NULL) return false;
-  keep_value(seen, arg, bound);
-  return true;
 }
 
 bool weir__bound_take_back(weir__bound *bound, uint32_t count) {

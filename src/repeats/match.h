@@ -13,8 +13,8 @@
 
 bool weir__same_label(const weir__run_task *seen, const weir_task *task);
 
-// Takes a value, or a buffer that the run names first here. False: it is another one.
-bool weir__bound_take(const weir__run *run, const weir__run_arg *seen, const weir_arg *arg, weir__bound *bound);
+// Takes a value, which is not NULL.
+void weir__bound_keep_value(const weir__run_arg *seen, const weir_arg *arg, weir__bound *bound);
 
 // Gives all but the first `count` buffers back. Returns false.
 bool weir__bound_take_back(weir__bound *bound, uint32_t count);
@@ -53,6 +53,29 @@ static inline bool weir__same_task(const weir__run_task *seen, const weir_task *
     return false;
   if (__builtin_expect(task->label == NULL, true)) return seen->label[0] == '\0';
   return weir__same_label(seen, task);
+}
+
+// Takes the buffer with the next number. False: it is another one's place.
+static inline bool weir__bound_take_buffer(const weir__run *run, weir_buffer *buffer, weir__bound *bound) {
+  uint32_t number = bound->buffer_count;
+  if (buffer == NULL || !weir__object_is(&buffer->object, WEIR__KIND_BUFFER) ||
+      buffer->object.context != weir__context_of(run->device->host) || buffer->named == bound->number ||
+      buffer->bytes != run->buffer_bytes[number] || !weir__run_takes(buffer))
+    return false;
+  buffer->named = bound->number;
+  buffer->queued++;
+  bound->buffers[number] = buffer;
+  bound->buffer_count = number + 1;
+  return true;
+}
+
+// Takes a value, or a buffer that the run names first here. False: it is another one.
+static inline bool weir__bound_take(const weir__run *run, const weir__run_arg *seen, const weir_arg *arg,
+                                    weir__bound *bound) {
+  if (seen->mode != WEIR_VALUE) return weir__bound_take_buffer(run, arg->buffer, bound);
+  if (arg->value == NULL) return false;
+  weir__bound_keep_value(seen, arg, bound);
+  return true;
 }
 
 static inline __attribute__((always_inline)) bool weir__same_arg(const weir__run *run, const weir__run_arg *seen,
