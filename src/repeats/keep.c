@@ -4,8 +4,9 @@
 #include "repeats/state.h"
 
 enum {
-  LARGEST_PIECE = 256,     // tasks
-  GROWTH = 3,              // each piece of a run has so many times the tasks of the one before
+  LARGEST_PIECE = 256, // tasks
+  LOOP_TASKS = 128,    // a loop is kept in as many whole turns as have so many tasks, since each launch costs the same
+  GROWTH = 3,          // each piece of a run has so many times the tasks of the one before
   MOST_KEPT_TASKS = 16384, // of all repeats
   LONGEST_SLEEP = 1 << 20,
   LONGEST_AHEAD = 640, // tasks between two other calls: longer passes gain little by graphs, which take long to make
@@ -162,7 +163,8 @@ void weir__repeats_note(weir_context *context, const weir_task *task, bool ends)
     weir__repeats_end_run(context);
     if (!weir__run_append(&self->run, task, device)) return;
   }
-  uint32_t period = weir__period_find(&self->period, &self->run, self->fewest);
+  bool launches_whole = !device->ops->run_ahead && !self->tests;
+  uint32_t period = weir__period_find(&self->period, &self->run, launches_whole ? LOOP_TASKS : self->fewest);
   if (period > 0 && self->run.count >= self->longest_whole) {
     keep(self, self->run.count - period, self->run.count);
     weir__repeats_begin_run(context);

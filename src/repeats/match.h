@@ -29,7 +29,7 @@ static inline uint64_t weir__pointers_differ(const void *a, const void *b) {
   return (uintptr_t)a ^ (uintptr_t)b;
 }
 
-// The bits in which the task differs, but for its code, label and arguments.
+// The bits in which the task differs, but for its code, label, arguments and what it has of its own.
 static inline uint64_t weir__task_bits_differ(const weir__run_task *seen, const weir_task *task) {
   static_assert(offsetof(weir_task, groups) == offsetof(weir_task, arg_count) + 4 &&
                     offsetof(weir_task, priority) == offsetof(weir_task, after_count) + 4 &&
@@ -39,11 +39,10 @@ static inline uint64_t weir__task_bits_differ(const weir__run_task *seen, const 
   memcpy(&host, &task->host, sizeof host);
   memcpy(&seen_host, &seen->host, sizeof seen_host);
   memcpy(&destroy, &task->destroy, sizeof destroy);
-  return weir__pointers_differ(seen->kernel, task->kernel) | weir__pointers_differ(seen->user, task->user) |
-         weir__pointers_differ(seen->asked, task->device) | weir__pointers_differ(task->group, NULL) |
-         (host ^ seen_host) | destroy | (weir__word_of(&seen->arg_count) ^ weir__word_of(&task->arg_count)) |
-         (weir__word_of(&seen->groups[1]) ^ weir__word_of(&task->groups[1])) | weir__word_of(&task->after_count) |
-         (seen->tag ^ task->tag);
+  return weir__pointers_differ(seen->kernel, task->kernel) | weir__pointers_differ(seen->asked, task->device) |
+         weir__pointers_differ(task->group, NULL) | (host ^ seen_host) | destroy |
+         (weir__word_of(&seen->arg_count) ^ weir__word_of(&task->arg_count)) |
+         (weir__word_of(&seen->groups[1]) ^ weir__word_of(&task->groups[1])) | weir__word_of(&task->after_count);
 }
 
 static inline bool weir__same_task(const weir__run_task *seen, const weir_task *task) {
@@ -92,6 +91,7 @@ static inline __attribute__((always_inline)) bool weir__matches(const weir__repe
   const weir__run *run = &repeat->run;
   const weir__run_task *seen = &run->tasks[index];
   if (!weir__same_task(seen, task) || (task->args == NULL && task->arg_count > 0)) return false;
+  bound->own[index] = (weir__graph_own){task->user, task->tag};
   if (task->arg_count == 0) return true; // `args` may be NULL, to which nothing is added
   uint32_t count = bound->buffer_count;
   const weir__run_arg *seen_arg = run->args + seen->first_arg;

@@ -7,11 +7,12 @@
 #include "graph/graph.h"
 #include "repeats/run.h"
 
-// The buffers, by number, and the values of a run that is being followed.
+// The buffers, by number, the values, and by task the user pointers and tags of a run that is being followed.
 typedef struct weir__bound {
+  weir__graph_own *own;
   weir_buffer **buffers;
   unsigned char *values;
-  uint32_t buffer_count, buffer_capacity;
+  uint32_t buffer_count, buffer_capacity, own_capacity;
   uint64_t value_capacity;
   uint64_t number; // weir_buffer.named of the buffers
 } weir__bound;
@@ -37,7 +38,7 @@ void weir__repeat_forget_graph(weir__repeat *repeat);
 // Has room for what the repeat binds. False: no memory.
 bool weir__bound_reserve(weir__bound *bound, const weir__run *run);
 
-// Whether `task` is the repeat's task `index`, where those before it are bound. If so its buffers and values are bound, too. A
+// Whether `task` is the repeat's task `index`, where those before it are bound. If so what it has of its own is bound, too. A
 // buffer that is bound stays the same, though it is released, until weir__bound_clear.
 bool weir__repeat_matches(const weir__repeat *repeat, uint32_t index, const weir_task *task, weir__bound *bound);
 

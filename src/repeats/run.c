@@ -75,9 +75,8 @@ static bool reserve(weir__run *run, uint32_t args) {
 // The hash of what a task is, but for its arguments.
 static uint64_t hash_of(const weir__run_task *task) {
   uint64_t hash = mix(task->code_change, (uint64_t)(uintptr_t)task->kernel);
-  hash = mix(hash, (uint64_t)(uintptr_t)task->host ^ (uint64_t)(uintptr_t)task->user);
+  hash = mix(hash, (uint64_t)(uintptr_t)task->host);
   hash = mix(hash, (uint64_t)(uintptr_t)task->asked);
-  if (task->tag != 0) hash = mix(hash, task->tag);
   hash = mix(hash, (uint64_t)task->groups[0] << 32 | task->groups[1]);
   hash = mix(hash, (uint64_t)task->groups[2] << 32 | task->arg_count);
   uint64_t words[WEIR__LABEL_BYTES / sizeof(uint64_t)];
@@ -107,11 +106,9 @@ bool weir__run_append(weir__run *run, const weir_task *given, weir_device *devic
   *task = (weir__run_task){.kernel = given->kernel,
                            .code_change = given->kernel != NULL ? given->kernel->code_change : 0,
                            .host = given->host,
-                           .user = given->user,
                            .asked = given->device,
                            .groups = {given->groups[0], given->groups[1], given->groups[2]},
                            .arg_count = given->arg_count,
-                           .tag = given->tag,
                            .first_arg = run->arg_count};
   if (given->label != NULL) snprintf(task->label, sizeof task->label, "%s", given->label);
   task->kind = hash_of(task);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A run: submissions in their order, with all that decides whether another run is the same. Buffers count by their numbers, in the
-// order in which the run names them first, and by their sizes; which buffers they are does not matter, nor what values are.
+// order in which the run names them first, and by their sizes; which buffers they are does not matter, nor what values, user pointers
+// and tags are.
 #ifndef WEIR_REPEATS_RUN_H
 #define WEIR_REPEATS_RUN_H
 
@@ -21,12 +22,10 @@ typedef struct weir__run_task {
   weir_kernel *kernel;
   uint64_t code_change; // of the kernel; no two states of kernels have the same
   weir_function host;
-  void *user;
   weir_device *asked;
   uint32_t arg_count;
   uint32_t groups[3];
   uint32_t first_arg;
-  uint64_t tag;
   uint64_t place; // a hash of the run up to this task; of a copy alone
   uint64_t kind;  // a hash of the task: buffers count by how many tasks ago they were named
   char label[WEIR__LABEL_BYTES];

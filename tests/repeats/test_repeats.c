@@ -22,7 +22,7 @@
 
 enum { TASKS = 40, BUFFERS = 7, WORDS = 4, SPARE = 3 };
 
-// What each task does to words[to] from words[a], words[b] and a value.
+// What each task does to words[to] from words[a], words[b] and a value, which is its user pointer and its tag, too.
 typedef struct step {
   uint32_t to, a, b, value;
 } step;
@@ -44,6 +44,7 @@ static void mix(const weir_work *work) {
   const uint32_t *a = work->args[1], *b = work->args[2];
   uint32_t value;
   memcpy(&value, work->args[3], sizeof value);
+  if ((uintptr_t)work->user != value) abort();
   for (int i = 0; i < WORDS; i++) to[i] = mixed(to[i], a[i], b[i], value);
 }
 
@@ -93,7 +94,8 @@ static void open(program *self, const char *devices) {
 static void submit(program *self, const step *asked, weir_event **out_event) {
   const weir_arg args[] = {weir_updates(self->buffers[asked->to]), weir_reads(self->buffers[asked->a]),
                            weir_reads(self->buffers[asked->b]), weir_value(&asked->value, sizeof asked->value)};
-  const weir_task task = {.kernel = self->mix, .args = args, .arg_count = 4};
+  const weir_task task = {
+      .kernel = self->mix, .user = (void *)(uintptr_t)asked->value, .args = args, .arg_count = 4, .tag = asked->value};
   assert_int_equal(weir_submit(self->context, &task, out_event), WEIR_OK);
   for (int i = 0; i < WORDS; i++)
     self->wanted[asked->to][i] =
@@ -318,7 +320,7 @@ static void failures_stay_where_they_are(void **state) {
         const weir_task task = {.kernel = self.fail,
                                 .args = args,
                                 .arg_count = 2,
-                                .tag = j % 7 == 0 ? j + 100 : 0,
+                                .tag = j % 7 == 0 ? 100 * i + j + 1 : 0,
                                 .label = j % 5 == 0 ? "fifth" : NULL};
         assert_int_equal(weir_submit(self.context, &task, j == 29 ? &event : NULL), WEIR_OK);
       }
@@ -331,7 +333,7 @@ static void failures_stay_where_they_are(void **state) {
     }
     assert_non_null(strstr(weir_last_error(), "as told"));
     char tag[20];
-    snprintf(tag, sizeof tag, "tag %u)", failing + 100);
+    snprintf(tag, sizeof tag, "tag %u)", 400 + failing + 1);
     assert_true(failing % 7 != 0 || strstr(weir_last_error(), tag) != NULL);
     assert_int_equal(statistics(&self).failed, 30 - failing - (29 - failing + 1) / 2);
     close(&self);
@@ -440,7 +442,7 @@ static void long_and_host_tasks_are_not_followed_by_default(void **state) {
     const step *asked = &self.steps[i % TASKS];
     const weir_arg args[] = {weir_updates(self.buffers[asked->to]), weir_reads(self.buffers[asked->a]),
                              weir_reads(self.buffers[asked->b]), weir_value(&asked->value, sizeof asked->value)};
-    const weir_task task = {.host = host_mix, .args = args, .arg_count = 4};
+    const weir_task task = {.host = host_mix, .user = (void *)(uintptr_t)asked->value, .args = args, .arg_count = 4};
     assert_int_equal(weir_submit(self.context, &task, NULL), WEIR_OK);
     if (i % TASKS == TASKS - 1) assert_int_equal(weir_finish(self.context), WEIR_OK);
   }

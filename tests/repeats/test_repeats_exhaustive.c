@@ -33,7 +33,7 @@ enum {
   BATCH = 'm',    // FORTH and BACK in one call
   EVENT = 'e',    // FORTH with an event that is released at once
   AWAITED = 'w',  // FORTH with an event that is waited for
-  LABELLED = 'l', // FORTH with a label, a tag, a priority, as a host task
+  LABELLED = 'l', // FORTH with a label, a tag (which does not count), a priority, as a host task
   TAGGED = 't',
   URGENT = 'u',
   HOST = 'h',
@@ -84,6 +84,7 @@ static _Atomic uint32_t runs[2 * MOST_CALLS]; // by number of the task
 static uint64_t programs, tasks, repeated; // so far
 static char checked[512];                  // the program that is run now
 
+// The number of a task that runs, which is a value, and of a kernel the user pointer as well.
 static uint32_t number_of(const weir_work *work, uint32_t arg) {
   uint32_t number;
   memcpy(&number, work->args[arg], sizeof number);
@@ -95,26 +96,35 @@ static uint32_t mixed(bool changed, uint32_t to, uint32_t from, uint32_t number)
   return to * (changed ? 37 : 31) + from * 7 + number;
 }
 
-static void mix(const weir_work *work) {
+static uint32_t number_of_kernel(const weir_work *work, uint32_t arg) {
+  uint32_t number = number_of(work, arg);
+  if ((uintptr_t)work->user == number) return number;
+  fprintf(stderr, "%s: task %" PRIu32 " has the user pointer %p\n", checked, number, work->user);
+  abort();
+}
+
+static void mix_words(const weir_work *work, bool changed, uint32_t number) {
   uint32_t *to = work->args[0];
   const uint32_t *from = work->args[1];
-  *to = mixed(false, *to, *from, number_of(work, 2));
+  *to = mixed(changed, *to, *from, number);
+}
+
+static void mix(const weir_work *work) {
+  mix_words(work, false, number_of_kernel(work, 2));
 }
 
 static void mix_changed(const weir_work *work) {
-  uint32_t *to = work->args[0];
-  const uint32_t *from = work->args[1];
-  *to = mixed(true, *to, *from, number_of(work, 2));
+  mix_words(work, true, number_of_kernel(work, 2));
 }
 
 static void add(const weir_work *work) {
   uint32_t *to = work->args[0];
   const uint32_t *from = work->args[1];
-  *to = *from + number_of(work, 2);
+  *to = *from + number_of_kernel(work, 2);
 }
 
 static void fails(const weir_work *work) {
-  number_of(work, 1);
+  number_of_kernel(work, 1);
   weir_work_fail(work, "as told");
 }
 
@@ -141,7 +151,10 @@ static weir_task task_of(const run *self, char letter, const uint32_t *number, w
   args[0] = overwrites(letter) ? weir_writes(self->buffers[to]) : weir_updates(self->buffers[to]);
   args[1] = weir_reads(self->buffers[to == 0]);
   args[2] = weir_value(number, sizeof *number);
-  return (weir_task){.kernel = overwrites(letter) ? self->add : self->mix, .args = args, .arg_count = 3};
+  return (weir_task){.kernel = overwrites(letter) ? self->add : self->mix,
+                     .user = (void *)(uintptr_t)*number,
+                     .args = args,
+                     .arg_count = 3};
 }
 
 // A task is skipped. Its own failure is reported where none that caused it is.
@@ -179,10 +192,7 @@ static weir_status submit(run *self, char letter, weir_event **out_event) {
 }
 
 static void run_as_host(const weir_work *work) {
-  if (work->user != NULL)
-    mix_changed(work);
-  else
-    mix(work);
+  mix_words(work, work->user != NULL, number_of(work, 2));
 }
 
 static void submit_odd(run *self, char letter) {
@@ -215,7 +225,8 @@ static void submit_failing(run *self) {
   model *m = &self->expected;
   const uint32_t number = next_number(self);
   const weir_arg args[] = {weir_updates(self->buffers[1]), weir_value(&number, sizeof number)};
-  const weir_task task = {.kernel = self->fail, .args = args, .arg_count = 2};
+  const weir_task task = {
+      .kernel = self->fail, .user = (void *)(uintptr_t)number, .args = args, .arg_count = 2, .tag = number};
   assert_int_equal(weir_submit(self->context, &task, NULL), WEIR_OK);
   m->tasks++;
   m->ran[number] = !m->poisoned[1];
