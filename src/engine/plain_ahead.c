@@ -16,6 +16,7 @@
 typedef struct ahead_args {
   weir__plain_args plain; // its `overwritten` is not set
   uint64_t bare;          // bit i: access i writes all of a buffer of which nothing is anywhere
+  uint64_t tiny;          // bit i: it overwrites all of a tiny buffer that may be in use, and has nothing elsewhere
   uint64_t storage;       // bit i: it may need other storage, or change where the contents are
 } ahead_args;
 
@@ -34,6 +35,7 @@ enum { ARRIVES = 16 }; // besides WEIR__PLAIN_RANGED and so on: contents of some
 typedef enum storage_need {
   STAYS,     // it is used as it is
   BARE,      // there is none, of a buffer of which nothing is anywhere, and all of which is written
+  TINY,      // it may be in use, of a tiny buffer that has nothing else, and all of which is overwritten
   OTHER,     // the access may need some, or change where the contents are
   ELSEWHERE, // some of what it needs is in another memory
 } storage_need;
@@ -52,9 +54,11 @@ static inline storage_need need_elsewhere(const weir__access *access, bool whole
 static inline storage_need need_of(const weir__liveness *live, const weir__access *access, uint16_t here, bool whole) {
   const weir_buffer *buffer = access->buffer;
   if (buffer->valid != here) return need_elsewhere(access, whole);
-  bool changes = access->mode == WEIR_WRITE &&
-                 ((buffer->held & (uint16_t)~here) != 0 || (whole && buffer->last_use >= live->oldest));
-  return changes || buffer->replicas[access->space].memory == NULL ? OTHER : STAYS;
+  if (buffer->replicas[access->space].memory == NULL) return OTHER;
+  if (access->mode != WEIR_WRITE) return STAYS;
+  if ((buffer->held & (uint16_t)~here) != 0) return OTHER;
+  if (!whole || buffer->last_use < live->oldest) return STAYS;
+  return buffer->bytes <= WEIR__RENAME_TINY && buffer->held == here && buffer->parts == NULL ? TINY : OTHER;
 }
 
 // Whether an argument that is to be a buffer is one that the short way is for.
@@ -69,7 +73,7 @@ static __attribute__((noinline)) bool repeats_are_right(const ahead_args *args) 
   for (uint32_t i = 0; i < plain->access_count; i++) {
     if (weir__plain_overwrites(&plain->accesses[i], plain->accesses[i].mode)) return false;
   }
-  return (args->bare | args->storage) == 0 && weir__ranges_agree(plain->accesses, plain->access_count);
+  return (args->bare | args->tiny | args->storage) == 0 && weir__ranges_agree(plain->accesses, plain->access_count);
 }
 
 // Puts the accesses in `space` where they stay, in the slot of the next task. False: an argument is not plain, is wrong
@@ -79,7 +83,7 @@ static inline __attribute__((always_inline)) bool take_args(weir_context *contex
   const weir__liveness *live = &context->host.window.live;
   weir__access *const first = (weir__access *)(void *)slot->payload, *access = first;
   uint16_t here = weir__space_bit(space);
-  uint64_t check = ++context->checks, values = 0, bare = 0, storage = 0;
+  uint64_t check = ++context->checks, values = 0, bare = 0, tiny = 0, storage = 0;
   uint32_t needs = 0;
   for (const weir_arg *arg = task->args, *end = arg + task->arg_count; arg != end; arg++) {
     uint64_t mode = weir__plain_mode(arg);
@@ -110,7 +114,7 @@ static inline __attribute__((always_inline)) bool take_args(weir_context *contex
     if (need != STAYS) {
       uint64_t bit = (uint64_t)1 << (access - first);
       if (need == ELSEWHERE) return false;
-      *(need == BARE ? &bare : &storage) |= bit;
+      *(need == BARE ? &bare : need == TINY ? &tiny : &storage) |= bit;
     }
     access++;
   }
@@ -119,6 +123,7 @@ static inline __attribute__((always_inline)) bool take_args(weir_context *contex
   out->plain.access_count = count;
   out->plain.needs = needs;
   out->bare = bare;
+  out->tiny = tiny;
   out->storage = storage;
   if ((needs & WEIR__PLAIN_REPEATS) && !repeats_are_right(out)) return false;
   if (!(needs & WEIR__PLAIN_VALUED)) return true; // the accesses and pointers of so few fit in
@@ -241,6 +246,19 @@ static inline bool give_storage(weir_context *context, const ahead_args *args) {
   return true;
 }
 
+// Other storage for tiny buffers. It is never waited for, since they have some.
+static __attribute__((noinline)) void rename_tiny(weir_context *context, const weir_task *asked,
+                                                  const ahead_args *args) {
+  for (uint64_t left = args->tiny; left != 0; left &= left - 1) {
+    uint32_t i = (uint32_t)__builtin_ctzll(left);
+    const weir__access *access = &args->plain.accesses[i];
+    if (weir__storage_rename_tiny(context, access->buffer, access->space, i)) continue;
+    ahead_args one = *args;
+    one.storage = (uint64_t)1 << i;
+    if (find_others(context, asked, &one)) bind_others(context, asked, &one);
+  }
+}
+
 // Takes the task in. False: memory is short.
 static inline bool admit(weir_context *context, const weir_task *asked, weir_device *device, const ahead_args *args,
                          weir_event **out_event) {
@@ -263,6 +281,7 @@ static inline bool admit(weir_context *context, const weir_task *asked, weir_dev
   weir__dependences *dependences = &context->order.dependences;
   weir__dependences_clear(dependences);
   if (args->storage != 0) bind_others(context, asked, args);
+  if (args->tiny != 0) rename_tiny(context, asked, args);
   weir__plain_edges self = {.window = window, .task = task};
   void **pointers = (void **)(void *)(plain->accesses + plain->access_count);
   if (plain->needs & (WEIR__PLAIN_RANGED | ARRIVES))

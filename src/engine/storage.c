@@ -186,6 +186,19 @@ static weir__block *take_other(weir_context *context, const weir__access *access
   return block;
 }
 
+bool weir__storage_rename_tiny(weir_context *context, weir_buffer *buffer, uint32_t space, uint32_t access) {
+  if (!may_rename(context, buffer) || weir__buffer_idle(buffer, &context->host.window.live)) return true;
+  const weir__pool *pool = &context->memory.pools[space];
+  weir__block *block;
+  if (pool->waiting_bytes + buffer->bytes > pool->waiting_limit ||
+      take_predicted(context, buffer, space, access, &block) != WEIR__POOL_OK)
+    return false;
+  context->host.statistics.renamed++;
+  weir__buffer_drop_storage(buffer, context->memory.pools, false);
+  weir__buffer_set_storage(buffer, space, block);
+  return true;
+}
+
 bool weir__storage_exchange(weir_context *context, weir_buffer *buffer) {
   const weir__liveness *live = &context->host.window.live;
   if (buffer->last_use < live->oldest || buffer->replicas[WEIR__HOST_SPACE].block == NULL ||

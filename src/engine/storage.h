@@ -16,6 +16,10 @@ bool weir__storage_find_at_once(weir_context *context, const weir__request *requ
 // waiting, or otherwise.
 weir__block *weir__storage_take_bare(weir_context *context, const weir_buffer *buffer, uint32_t space, uint32_t access);
 
+// For access number `access`, which overwrites all of a tiny buffer that has nothing but its storage in `space`: if tasks in flight
+// use that, the buffer gets other storage. False: none is easily found, and nothing has changed.
+bool weir__storage_rename_tiny(weir_context *context, weir_buffer *buffer, uint32_t space, uint32_t access);
+
 // Takes a block for `buffer` in `space`: an idle one, or, if its first user writes or updates the `whole` of it, so that later users
 // come after that one, also a waiting one whose users are known (then it has users). RETRY: the lock was released, to wait for
 // memory. `access` tells accesses of a task apart.
