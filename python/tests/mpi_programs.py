@@ -69,6 +69,10 @@ with weir.Context("cpu:1") as context:
     job.finish()
     assert job.statistics()["bytes_received"] == (64 if job.rank == 0 else 0)
     assert (a[2:].numpy() == np.arange(16, 32).reshape(2, 8)).all()
+    if job.rank == 0:
+        expect(weir.InvalidArgumentError, "rank 0 lacks bytes 0 to 64 of buffer 1, which rank 1 has", a.numpy)
+    say(f"rank {job.rank} counts: {' '.join(job.statistics())}")
+    assert (job.statistics()["direct_sent"], job.statistics()["direct_received"]) == (0, 0)
     expect(weir.InvalidArgumentError, "Job.release", a.release)
     expect(weir.InvalidArgumentError, "gaps", job.fetch, a[:, 1:3], 0)
     expect(weir.InvalidArgumentError, "is a box", job.submit, print, weir.read(a[:, 1:3]))

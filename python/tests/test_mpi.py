@@ -90,6 +90,10 @@ def test_two_ranks(tmp_path):
     )
     # 20 borders, and the sum; its parts 3 and 4 came from rank 1.
     assert "rank 0: 70 tasks, 168 bytes\n" in printed and "rank 1: 67 tasks, 176 bytes\n" in printed
+    header = Path(__file__).resolve().parents[2] / "include" / "weir" / "mpi.h"
+    members = re.search(r"struct weir_mpi_statistics \{(.*?)\n\}", header.read_text(encoding="utf-8"), re.DOTALL)
+    counts = " ".join(re.findall(r"uint64_t (\w+);", members.group(1)))
+    assert f"rank 0 counts: {counts}\n" in printed and f"rank 1 counts: {counts}\n" in printed
     assert "rank 0: ZeroDivisionError\n" in printed
     assert re.search(r"rank 1: TaskFailedError: .*from rank 0: reader.*ZeroDivisionError: division by zero", printed), (
         printed

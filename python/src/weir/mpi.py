@@ -169,7 +169,10 @@ class Job:
         del self._storages[id(buffer._storage)]
 
     def fetch(self, buffer: Buffer, rank: int) -> None:
-        """Makes a buffer, or a slice of it, valid on a rank, for buffer.numpy() and the like there. Does not wait."""
+        """Makes a buffer, or a slice of it, valid on a rank, for buffer.numpy() and the like there. Does not wait.
+
+        Where contents are missing, buffer.numpy() raises weir.InvalidArgumentError, which says who has them.
+        """
         self._check_rank(rank)
         _core.ranks_range(self._handle, buffer, rank, False)
 
@@ -251,7 +254,11 @@ class Job:
         _core.ranks_finish(self._handle)
 
     def statistics(self) -> Dict[str, int]:
-        """Counts of this rank, as in weir_mpi_statistics: calls, tasks, messages and bytes. Does not wait."""
+        """Counts of this rank, as in weir_mpi_statistics: calls, tasks, messages and bytes. Does not wait.
+
+        direct_sent and direct_received count messages whose contents MPI took from the memory of a CUDA device, or
+        brought there (WEIR_MPI_DIRECT).
+        """
         return _core.ranks_statistics(self._handle)
 
     def close(self) -> None:
