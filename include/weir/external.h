@@ -71,8 +71,8 @@ typedef weir_status (*weir_read_function)(void *user, uint64_t offset, uint64_t 
 
 // Has weir_read, weir_copy_out and weir_copy, of the buffer that it reads, ask a function first, in the calling thread:
 // for libraries whose buffers have their contents elsewhere now and then, as those of libweir-mpi on other ranks. If it
-// refuses, so does the call. Tasks and graphs do not ask. NULL: nobody is asked any more. Not while others use the
-// buffer.
+// refuses, so does the call. Tasks and graphs do not ask. Until the library takes the function back (NULL), it alone
+// releases the buffer, and weir_buffer_release is refused with INVALID_ARGUMENT. Not while others use the buffer.
 // Errors: INVALID_ARGUMENT, RELEASED (as all calls on buffers).
 WEIR_API weir_status weir_buffer_set_may_read(weir_buffer *buffer, weir_read_function function, void *user);
 

@@ -98,7 +98,7 @@ static inline weir_status weir_mpi_create(weir_context *context_, const weir_mpi
 // Errors: as weir_mpi_finish. The object is freed in any case.
 WEIR_API weir_status weir_mpi_release(weir_mpi *mpi);
 
-// Return the number of this rank, and of all ranks.
+// Return the number of this rank, and of all ranks; 0 for NULL.
 WEIR_API uint32_t weir_mpi_rank(const weir_mpi *mpi);
 WEIR_API uint32_t weir_mpi_size(const weir_mpi *mpi);
 
@@ -111,7 +111,7 @@ WEIR_API bool weir_mpi_is_direct(const weir_mpi *mpi, char *reason, uint64_t rea
 // Errors: INVALID_ARGUMENT (0 bytes; no such rank), OUT_OF_MEMORY.
 WEIR_API weir_status weir_mpi_buffer_create(weir_mpi *mpi, uint64_t bytes, uint32_t owner, weir_buffer **out_buffer);
 
-// Releases a buffer, at any time. Such buffers are not released by weir_buffer_release before weir_mpi_release.
+// Releases a buffer, at any time. weir_buffer_release refuses such buffers before weir_mpi_release.
 // Errors: INVALID_ARGUMENT (no buffer of weir_mpi_buffer_create, or released before).
 WEIR_API weir_status weir_mpi_buffer_release(weir_mpi *mpi, weir_buffer *buffer);
 

@@ -49,8 +49,8 @@ typedef struct weir_nccl_options {
   void (*ready)(void *ready_user, uint64_t collective, uint64_t follows, weir_status status, const char *message);
   void *ready_user;
   // Called by weir_nccl_create over processes while NCCL waits for the others, every few milliseconds, with
-  // `ready_user`. If it returns false, the call gives up, with UNAVAILABLE. What NCCL has begun then is left to a thread
-  // that ends when NCCL does. NULL: the call waits for as long as NCCL.
+  // `ready_user`. If it returns false, the call gives up, with UNAVAILABLE. What NCCL has begun is then left to a
+  // thread that ends when NCCL does. NULL: the call waits for as long as NCCL.
   bool (*waits)(void *ready_user);
 } weir_nccl_options;
 

@@ -20,6 +20,11 @@ weir_status weir_buffer_release(weir_buffer *buffer) {
   if (buffer == NULL) return WEIR_OK;
   if (!weir__object_is(&buffer->object, WEIR__KIND_BUFFER))
     return weir__object_check(buffer, WEIR__KIND_BUFFER, NULL, "buffer release");
+  if (buffer->guarded)
+    return weir__error(WEIR_ERROR_INVALID_ARGUMENT,
+                       "buffer release: buffer %llu '%s' is a library's, and released by that: a buffer of ranks by "
+                       "weir_mpi_buffer_release",
+                       (unsigned long long)buffer->id, buffer->label);
   return weir__buffer_release(buffer);
 }
 
@@ -40,8 +45,11 @@ weir_status weir_buffer_set_label(weir_buffer *buffer, const char *label) {
 weir_status weir_buffer_set_may_read(weir_buffer *buffer, weir_read_function function, void *user) {
   weir_status status = weir__object_check(buffer, WEIR__KIND_BUFFER, NULL, "buffer may read");
   if (status != WEIR_OK) return status;
+  weir__context_lock(buffer->object.context); // others read the bits beside
+  buffer->guarded = function != NULL;
   buffer->may_read = function;
   buffer->may_read_user = user;
+  weir__context_unlock(buffer->object.context);
   return WEIR_OK;
 }
 

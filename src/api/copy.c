@@ -68,7 +68,7 @@ static weir_status find_submitter(const weir_buffer *buffer, const char *what, w
 static weir_status find_reader(const weir_buffer *buffer, uint64_t offset, uint64_t bytes, const char *what,
                                weir_event **out_event, uint64_t *ticket, weir__submission *out_by) {
   weir_status status = find_submitter(buffer, what, out_event, ticket, out_by);
-  if (status != WEIR_OK || buffer->may_read == NULL || offset >= buffer->bytes) return status;
+  if (status != WEIR_OK || !buffer->guarded || offset >= buffer->bytes) return status;
   uint64_t rest = buffer->bytes - offset;
   if (bytes == WEIR_WHOLE) bytes = rest;
   if (bytes == 0 || bytes > rest) return WEIR_OK;

@@ -28,10 +28,10 @@ static inline weir_buffer *new_buffer(weir_context *context, uint64_t bytes) {
   buffer->bytes = bytes;
   buffer->brought = WEIR__HOST_SPACE;
   buffer->copied_in = 0;
-  buffer->wrapped = buffer->image = buffer->kept = buffer->reducing = buffer->scratch = buffer->adopted = false;
+  buffer->wrapped = buffer->image = buffer->kept = buffer->reducing = buffer->scratch = false;
+  buffer->adopted = buffer->guarded = false;
   buffer->valid = buffer->held = 0;
   buffer->run = 0;
-  buffer->may_read = NULL;
   buffer->reuse = (weir__reuse){0};
   weir__written_clear(buffer);
   if (buffer->versions != NULL) memset(buffer->versions, 0, context->memory.versions * sizeof *buffer->versions);

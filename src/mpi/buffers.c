@@ -69,18 +69,26 @@ void weir__mpi_buffers_release(weir__mpi_buffers *buffers) {
   *buffers = (weir__mpi_buffers){0};
 }
 
+static weir_status out_of_range(const weir__mpi_buffer *buffer, uint64_t offset, uint64_t bytes) {
+  unsigned long long number = buffer->number, has = buffer->bytes;
+  if (bytes > UINT64_MAX - offset || bytes == WEIR_WHOLE)
+    return weir__mpi_error(WEIR_ERROR_OUT_OF_RANGE, "%s from byte %llu on leave buffer %llu, which has %llu",
+                           bytes == WEIR_WHOLE ? "all bytes" : "so many bytes", (unsigned long long)offset, number,
+                           has);
+  return weir__mpi_error(WEIR_ERROR_OUT_OF_RANGE, "bytes %llu to %llu leave buffer %llu, which has %llu",
+                         (unsigned long long)offset, (unsigned long long)(offset + bytes), number, has);
+}
+
 weir_status weir__mpi_buffer_range(weir_mpi *mpi, weir_buffer *local, uint64_t offset, uint64_t bytes,
                                    weir__mpi_buffer **out_buffer, uint64_t *out_end) {
   weir__mpi_buffer *buffer = weir__mpi_buffers_find(&mpi->buffers, local);
   if (buffer == NULL)
-    return weir__mpi_error(WEIR_ERROR_INVALID_ARGUMENT,
-                           "the buffer is none of weir_mpi_buffer_create, or was released");
+    return weir__mpi_error(WEIR_ERROR_INVALID_ARGUMENT, "%s",
+                           local == NULL ? "the buffer is NULL"
+                                         : "the buffer is none of weir_mpi_buffer_create of this job, or was released");
   if (bytes == WEIR_WHOLE && offset < buffer->bytes) bytes = buffer->bytes - offset;
   if (bytes == 0) return weir__mpi_error(WEIR_ERROR_INVALID_ARGUMENT, "a range has no bytes");
-  if (offset >= buffer->bytes || bytes > buffer->bytes - offset)
-    return weir__mpi_error(WEIR_ERROR_OUT_OF_RANGE, "bytes %llu to %llu leave buffer %llu, which has %llu",
-                           (unsigned long long)offset, (unsigned long long)(offset + bytes),
-                           (unsigned long long)buffer->number, (unsigned long long)buffer->bytes);
+  if (offset >= buffer->bytes || bytes > buffer->bytes - offset) return out_of_range(buffer, offset, bytes);
   *out_buffer = buffer;
   *out_end = offset + bytes;
   return WEIR_OK;

@@ -30,11 +30,12 @@ static weir_status add_buffer(weir_mpi *mpi, const weir__mpi_call *call, uint32_
 }
 
 weir_status weir_mpi_buffer_create(weir_mpi *mpi, uint64_t bytes, uint32_t owner, weir_buffer **out_buffer) {
-  if (out_buffer == NULL) return weir__mpi_error(WEIR_ERROR_INVALID_ARGUMENT, "out_buffer is NULL");
+  const char *name = weir__mpi_kind_name(WEIR__MPI_BUFFER_CREATE);
+  if (out_buffer == NULL) return weir__mpi_error(WEIR_ERROR_INVALID_ARGUMENT, "%s: out_buffer is NULL", name);
   *out_buffer = NULL;
-  if (mpi == NULL) return weir__mpi_error(WEIR_ERROR_INVALID_ARGUMENT, "mpi is NULL");
-  if (bytes == 0) return weir__mpi_error(WEIR_ERROR_INVALID_ARGUMENT, "a buffer of 0 bytes");
-  if (owner >= mpi->size) return weir__mpi_error(WEIR_ERROR_INVALID_ARGUMENT, "there is no rank %u", owner);
+  if (mpi == NULL) return weir__mpi_null(name);
+  if (bytes == 0) return weir__mpi_error(WEIR_ERROR_INVALID_ARGUMENT, "%s: a buffer of 0 bytes", name);
+  if (owner >= mpi->size) return weir__mpi_no_rank(mpi, name, owner);
   weir__mpi_call call = {.kind = WEIR__MPI_BUFFER_CREATE, .bytes = bytes, .rank = (int32_t)owner};
   weir__mpi_begin_call(mpi);
   weir__mpi_enter(mpi, &call);
@@ -52,14 +53,16 @@ weir_status weir_mpi_buffer_create(weir_mpi *mpi, uint64_t bytes, uint32_t owner
 // Makes a call that concerns a range of a buffer, up to what is done with it. On success `sequence` is held.
 static weir_status enter_range(weir_mpi *mpi, weir__mpi_kind kind, weir_buffer *local, uint64_t offset, uint64_t bytes,
                                int32_t rank, weir__mpi_call *out_call, weir__mpi_buffer **out_buffer) {
-  if (mpi == NULL) return weir__mpi_error(WEIR_ERROR_INVALID_ARGUMENT, "mpi is NULL");
+  if (mpi == NULL) return weir__mpi_null(weir__mpi_kind_name(kind));
   bool is_rank = rank >= 0 && (uint32_t)rank < mpi->size;
   if (!is_rank && !(rank == WEIR_MPI_ALL && kind == WEIR__MPI_FETCH))
-    return weir__mpi_error(WEIR_ERROR_INVALID_ARGUMENT, "there is no rank %d", rank);
+    return weir__mpi_no_rank(mpi, weir__mpi_kind_name(kind), rank);
   uint64_t end;
   weir__mpi_begin_call(mpi);
   weir_status status = weir__mpi_buffer_range(mpi, local, offset, bytes, out_buffer, &end);
-  if (status == WEIR_OK) {
+  if (status != WEIR_OK) {
+    weir__mpi_in_call(status, weir__mpi_kind_name(kind));
+  } else {
     *out_call = (weir__mpi_call){
         .kind = kind, .buffer = (*out_buffer)->number, .offset = offset, .bytes = end - offset, .rank = rank};
     weir__mpi_enter(mpi, out_call);
@@ -78,6 +81,7 @@ weir_status weir_mpi_buffer_release(weir_mpi *mpi, weir_buffer *local) {
   weir_status status = enter_range(mpi, WEIR__MPI_BUFFER_RELEASE, local, 0, WEIR_WHOLE, 0, &call, &buffer);
   if (status != WEIR_OK) return status;
   weir__mpi_buffers_remove(&mpi->buffers, buffer);
+  (void)weir_buffer_set_may_read(local, NULL, NULL);
   status = weir_buffer_release(local);
   weir__mpi_end_call(mpi);
   return status;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Collectives over ranks. All ranks pass the same call through the same table, as for tasks; each submits its own part.
+#include <stdio.h>
+
 #include "drive.h"
 #include "nccl.h"
 #include "transfer.h"
@@ -31,7 +33,11 @@ static weir_status check_buffer(const weir_mpi_nccl *nccl, const request *asked,
   uint64_t first_end = *end;
   weir_status status =
       weir__mpi_buffer_range(nccl->mpi, asked->locals[rank], asked->offset, asked->bytes, &buffers[rank], end);
-  if (status != WEIR_OK) return status;
+  if (status != WEIR_OK) {
+    char place[40];
+    snprintf(place, sizeof place, "buffer %u of a collective", rank);
+    return weir__mpi_in_call(status, place);
+  }
   if (rank > 0 && *end != first_end)
     return weir__mpi_error(WEIR_ERROR_INVALID_ARGUMENT,
                            "buffer %u of a collective has %llu bytes, and buffer 0 has %llu", rank,
@@ -45,8 +51,7 @@ static weir_status check_buffer(const weir_mpi_nccl *nccl, const request *asked,
 
 static weir_status check(const weir_mpi_nccl *nccl, const request *asked, weir__mpi_buffer **buffers, uint64_t *end) {
   uint64_t element = asked->kind == BROADCAST ? 1 : weir_nccl_element_bytes(asked->operation, asked->type);
-  if (asked->root >= nccl->mpi->size)
-    return weir__mpi_error(WEIR_ERROR_INVALID_ARGUMENT, "there is no rank %u", asked->root);
+  if (asked->root >= nccl->mpi->size) return weir__mpi_no_rank(nccl->mpi, names[asked->kind], asked->root);
   if (element == 0)
     return weir__mpi_error(WEIR_ERROR_INVALID_ARGUMENT, "operation %d on elements of type %d is none of NCCL's",
                            (int)asked->operation, (int)asked->type);
@@ -139,7 +144,8 @@ static weir_status submit_locked(weir_mpi_nccl *nccl, const request *asked) {
 
 static weir_status submit(weir_mpi_nccl *nccl, const request *asked) {
   if (nccl == NULL || asked->locals == NULL)
-    return weir__mpi_error(WEIR_ERROR_INVALID_ARGUMENT, "%s NULL", nccl == NULL ? "nccl is" : "the buffers are");
+    return weir__mpi_error(WEIR_ERROR_INVALID_ARGUMENT, "%s: %s NULL", names[asked->kind],
+                           nccl == NULL ? "the communicator is" : "the buffers are");
   weir__mpi_begin_call(nccl->mpi);
   weir_status status = submit_locked(nccl, asked);
   weir__mpi_end_call(nccl->mpi);

@@ -14,6 +14,19 @@ weir_status weir__mpi_error(weir_status status, const char *format, ...) {
   return weir_set_last_error(status, text);
 }
 
+weir_status weir__mpi_null(const char *call) {
+  return weir__mpi_error(WEIR_ERROR_INVALID_ARGUMENT, "%s: the job (weir_mpi) is NULL", call);
+}
+
+weir_status weir__mpi_no_rank(const weir_mpi *mpi, const char *call, int64_t rank) {
+  return weir__mpi_error(WEIR_ERROR_INVALID_ARGUMENT, "%s: there is no rank %lld; the job has ranks 0 to %u", call,
+                         (long long)rank, mpi->size - 1);
+}
+
+weir_status weir__mpi_in_call(weir_status status, const char *call) {
+  return weir__mpi_error(status, "%s: %.400s", call, weir_last_error());
+}
+
 weir_status weir__mpi_job_status(weir_mpi *mpi) {
   if (!atomic_load_explicit(&mpi->has_failed, memory_order_acquire)) return WEIR_OK;
   pthread_mutex_lock(&mpi->shared);

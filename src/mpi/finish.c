@@ -40,7 +40,7 @@ static weir_status finish(weir_mpi *mpi, weir__mpi_kind kind) {
 }
 
 weir_status weir_mpi_finish(weir_mpi *mpi) {
-  if (mpi == NULL) return weir__mpi_error(WEIR_ERROR_INVALID_ARGUMENT, "mpi is NULL");
+  if (mpi == NULL) return weir__mpi_null("weir_mpi_finish");
   return finish(mpi, WEIR__MPI_FINISH);
 }
 

@@ -28,11 +28,11 @@ void weir__mpi_sleep(weir_mpi *mpi, pthread_cond_t *condition, uint64_t ns) {
 }
 
 uint32_t weir_mpi_rank(const weir_mpi *mpi) {
-  return mpi->rank;
+  return mpi == NULL ? 0 : mpi->rank;
 }
 
 uint32_t weir_mpi_size(const weir_mpi *mpi) {
-  return mpi->size;
+  return mpi == NULL ? 0 : mpi->size;
 }
 
 static void set_options(weir_mpi *mpi, const weir_mpi_options *options) {
@@ -173,7 +173,7 @@ void weir__mpi_enter(weir_mpi *mpi, weir__mpi_call *call) {
 }
 
 weir_status weir_mpi_skip(weir_mpi *mpi, uint64_t count) {
-  if (mpi == NULL) return weir__mpi_error(WEIR_ERROR_INVALID_ARGUMENT, "mpi is NULL");
+  if (mpi == NULL) return weir__mpi_null("weir_mpi_skip");
   pthread_mutex_lock(&mpi->sequence);
   uint64_t number = weir__mpi_count(&mpi->number, count);
   pthread_mutex_lock(&mpi->shared);
@@ -185,9 +185,10 @@ weir_status weir_mpi_skip(weir_mpi *mpi, uint64_t count) {
 }
 
 weir_status weir_mpi_get_statistics_sized(weir_mpi *mpi, weir_mpi_statistics *out_statistics, size_t statistics_size) {
-  if (out_statistics == NULL) return weir__mpi_error(WEIR_ERROR_INVALID_ARGUMENT, "out_statistics is NULL");
+  if (out_statistics == NULL)
+    return weir__mpi_error(WEIR_ERROR_INVALID_ARGUMENT, "weir_mpi_get_statistics: out_statistics is NULL");
   memset(out_statistics, 0, statistics_size);
-  if (mpi == NULL) return weir__mpi_error(WEIR_ERROR_INVALID_ARGUMENT, "mpi is NULL");
+  if (mpi == NULL) return weir__mpi_null("weir_mpi_get_statistics");
   pthread_mutex_lock(&mpi->shared); // and not `sequence`, with which a submission may wait for a task that calls this
   weir_mpi_statistics statistics = mpi->statistics;
   pthread_mutex_unlock(&mpi->shared);

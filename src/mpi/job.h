@@ -131,6 +131,13 @@ weir_status weir__mpi_job_status(weir_mpi *mpi);
 // Sets this thread's last error, and returns the status.
 __attribute__((format(printf, 2, 3))) weir_status weir__mpi_error(weir_status status, const char *format, ...);
 
+// Refuse a call that was given no job, or a rank that there is not.
+weir_status weir__mpi_null(const char *call);
+weir_status weir__mpi_no_rank(const weir_mpi *mpi, const char *call, int64_t rank);
+
+// Puts the name of a call before the last error, and returns the status.
+weir_status weir__mpi_in_call(weir_status status, const char *call);
+
 // Adds to a count that only who holds `sequence` writes. Returns the sum.
 static inline uint64_t weir__mpi_count(_Atomic uint64_t *count, uint64_t more) {
   uint64_t sum = atomic_load_explicit(count, memory_order_relaxed) + more;

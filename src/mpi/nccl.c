@@ -92,9 +92,9 @@ static weir_status join(weir_mpi *mpi, weir_device *device, const unsigned char 
 }
 
 weir_status weir_mpi_nccl_create(weir_mpi *mpi, weir_device *device, weir_mpi_nccl **out_nccl) {
-  if (out_nccl == NULL) return weir__mpi_error(WEIR_ERROR_INVALID_ARGUMENT, "out_nccl is NULL");
+  if (out_nccl == NULL) return weir__mpi_error(WEIR_ERROR_INVALID_ARGUMENT, "weir_mpi_nccl_create: out_nccl is NULL");
   *out_nccl = NULL;
-  if (mpi == NULL) return weir__mpi_error(WEIR_ERROR_INVALID_ARGUMENT, "mpi is NULL");
+  if (mpi == NULL) return weir__mpi_null("weir_mpi_nccl_create");
   struct weir_mpi_nccl *own = calloc(1, sizeof *own);
   if (own == NULL) return weir__mpi_error(WEIR_ERROR_OUT_OF_MEMORY, "no memory");
   own->mpi = mpi;

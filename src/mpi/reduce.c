@@ -4,19 +4,26 @@
 #include "job.h"
 
 static weir_status check(const weir_task *combine, weir_buffer *const *parts, uint32_t count) {
-  if (count == 0 || parts == NULL) return weir__mpi_error(WEIR_ERROR_INVALID_ARGUMENT, "no buffers to combine");
+  if (count == 0 || parts == NULL)
+    return weir__mpi_error(WEIR_ERROR_INVALID_ARGUMENT, "weir_mpi_reduce: no buffers to combine");
   if (combine->destroy != NULL)
-    return weir__mpi_error(WEIR_ERROR_INVALID_ARGUMENT, "a task that runs many times has no destroy function");
-  for (uint32_t i = 1; i < count; i++) {
+    return weir__mpi_error(WEIR_ERROR_INVALID_ARGUMENT,
+                           "weir_mpi_reduce: a task that runs many times has no destroy function");
+  for (uint32_t i = 0; i < count; i++) {
+    if (weir_buffer_bytes(parts[i]) == 0)
+      return weir__mpi_error(WEIR_ERROR_INVALID_ARGUMENT, "weir_mpi_reduce: buffer %u is NULL, or was released", i);
     if (weir_buffer_bytes(parts[i]) != weir_buffer_bytes(parts[0]))
-      return weir__mpi_error(WEIR_ERROR_INVALID_ARGUMENT, "buffer %u to combine differs in size from the first", i);
+      return weir__mpi_error(
+          WEIR_ERROR_INVALID_ARGUMENT, "weir_mpi_reduce: buffer %u has %llu bytes, and the first one %llu", i,
+          (unsigned long long)weir_buffer_bytes(parts[i]), (unsigned long long)weir_buffer_bytes(parts[0]));
   }
   return WEIR_OK;
 }
 
 weir_status weir_mpi_reduce_sized(weir_mpi *mpi, const weir_task *combine, size_t task_size, weir_buffer *const *parts,
                                   uint32_t count) {
-  if (mpi == NULL || combine == NULL) return weir__mpi_error(WEIR_ERROR_INVALID_ARGUMENT, "mpi or combine is NULL");
+  if (mpi == NULL) return weir__mpi_null("weir_mpi_reduce");
+  if (combine == NULL) return weir__mpi_error(WEIR_ERROR_INVALID_ARGUMENT, "weir_mpi_reduce: the task is NULL");
   weir_task task = {0};
   memcpy(&task, combine, task_size < sizeof task ? task_size : sizeof task);
   weir_status status = check(&task, parts, count), first = WEIR_OK;

@@ -62,8 +62,9 @@ static weir_status check(weir_mpi *mpi, const weir_task *task, int32_t rank, ran
     if (status != WEIR_OK) return in_argument(status, task, i);
   }
   if (rank != WEIR_MPI_OWNER && (rank < 0 || (uint32_t)rank >= mpi->size))
-    return weir__mpi_error(WEIR_ERROR_INVALID_ARGUMENT, "task '%.47s' (tag %llu): there is no rank %d",
-                           task->label != NULL ? task->label : "", (unsigned long long)task->tag, rank);
+    return weir__mpi_error(WEIR_ERROR_INVALID_ARGUMENT,
+                           "task '%.47s' (tag %llu): there is no rank %d; the job has ranks 0 to %u",
+                           task->label != NULL ? task->label : "", (unsigned long long)task->tag, rank, mpi->size - 1);
   int64_t found = find_rank(task, out_ranges, rank);
   if (found < 0)
     return weir__mpi_error(WEIR_ERROR_INVALID_ARGUMENT, "task '%.47s' (tag %llu) has no buffer whose owner runs it",
@@ -210,7 +211,8 @@ static weir_status submit(weir_mpi *mpi, const weir_task *task, const range *ran
 weir_status weir_mpi_submit_sized(weir_mpi *mpi, const weir_task *task, size_t task_size, int32_t rank,
                                   weir_event **out_event) {
   if (out_event != NULL) *out_event = NULL;
-  if (mpi == NULL || task == NULL) return weir__mpi_error(WEIR_ERROR_INVALID_ARGUMENT, "mpi or task is NULL");
+  if (mpi == NULL) return weir__mpi_null("weir_mpi_submit");
+  if (task == NULL) return weir__mpi_error(WEIR_ERROR_INVALID_ARGUMENT, "weir_mpi_submit: the task is NULL");
   weir_task known = {0};
   memcpy(&known, task, task_size < sizeof known ? task_size : sizeof known);
   for (size_t i = sizeof known; i < task_size; i++) {

@@ -48,6 +48,7 @@ struct weir_buffer {
   uint8_t home;   // space of wrapped memory
   bool wrapped : 1;
   bool scratch : 1; // scratch memory of one task (engine/scratch.h)
+  bool guarded : 1; // `may_read` is asked before the caller reads by a copy, and a library releases it
   bool adopted : 1; // of a graph that was adopted, and of nobody else (graph/adopt.h): wrapped
   bool image : 1;   // of the device whose space is its home, to which it belongs: wrapped, and always accessed whole
   union {
@@ -79,7 +80,7 @@ struct weir_buffer {
   struct weir__written *written;     // what tasks wrote, in check mode (engine/written.h); NULL: nothing. Owned
   struct weir__commuters *commuters; // tasks in flight that commute (window/commuters.h); NULL: there were none. Owned
   struct weir__trail *trail;         // where ThreadSanitizer watches: who used it (window/trail.h). Owned
-  // Asked before the caller reads by a copy (weir_buffer_set_may_read); NULL: nobody is.
+  // If it is guarded (weir_buffer_set_may_read).
   weir_status (*may_read)(void *user, uint64_t offset, uint64_t bytes);
   void *may_read_user;
   weir__version *versions; // that it gave up last, a ring (engine/rename.h); NULL: it was not renamed yet. Owned

@@ -197,6 +197,8 @@ static void refused_body(rank_run *run) {
   weir_buffer *a, *local;
   weir_mpi_buffer_create(run->mpi, 64, 0, &a);
   weir_buffer_create(run->context, 64, &local);
+  weir_arg box = weir_reads(a);
+  box.shape = WEIR_BOX;
   const struct {
     weir_arg arg;
     int32_t rank;
@@ -207,6 +209,7 @@ static void refused_body(rank_run *run) {
        "task 'tail' (tag 7), argument 1: the buffer is"},
       {weir_reads_range(a, 60, 8), WEIR_MPI_OWNER, WEIR_ERROR_OUT_OF_RANGE,
        "task 'tail' (tag 7), argument 1: bytes 60 to 68 leave buffer 1, which has 64"},
+      {box, WEIR_MPI_OWNER, WEIR_ERROR_INVALID_ARGUMENT, "task 'tail' (tag 7), argument 1: it is a box, which"},
       {weir_auto(a), WEIR_MPI_OWNER, WEIR_ERROR_INVALID_ARGUMENT, "task 'tail' (tag 7), argument 1: its mode"},
       {weir_reads(a), 5, WEIR_ERROR_INVALID_ARGUMENT, "task 'tail' (tag 7): there is no rank 5"},
   };
@@ -220,6 +223,74 @@ static void refused_body(rank_run *run) {
   }
   run->status = weir_mpi_finish(run->mpi);
   weir_buffer_release(local);
+}
+
+// What calls that are no tasks say of what can never be right. They are no part of the sequence.
+static void refused_calls_body(rank_run *run) {
+  weir_mpi *mpi = run->mpi;
+  weir_buffer *a, *released, *small, *local, *out;
+  weir_mpi_buffer_create(mpi, 64, 0, &a);
+  weir_mpi_buffer_create(mpi, 64, 0, &released);
+  weir_mpi_buffer_create(mpi, 32, 0, &small);
+  weir_mpi_buffer_release(mpi, released);
+  weir_buffer_create(run->context, 64, &local);
+  weir_buffer *const sizes[] = {a, small}, *const none[] = {a, NULL}, *const strange[] = {a, local};
+  const weir_task combine = {.host = add_one, .label = "combine"}, destroys = {.host = add_one, .destroy = free};
+#define REFUSED(call, wanted, begins)                                                                                  \
+  if (run->text[0] == '\0' && ((run->status = (call)) != (wanted) || strstr(weir_last_error(), begins) == NULL))       \
+  snprintf(run->text, sizeof run->text, "%s: %s: %s", #call, weir_status_name(run->status), weir_last_error())
+  REFUSED(weir_mpi_buffer_create(mpi, 0, 0, &out), WEIR_ERROR_INVALID_ARGUMENT,
+          "weir_mpi_buffer_create: a buffer of 0");
+  REFUSED(weir_mpi_buffer_create(mpi, 8, 2, &out), WEIR_ERROR_INVALID_ARGUMENT,
+          "weir_mpi_buffer_create: there is no rank 2; the job has ranks 0 to 1");
+  REFUSED(weir_mpi_buffer_create(mpi, 8, 0, NULL), WEIR_ERROR_INVALID_ARGUMENT, "weir_mpi_buffer_create: out_buffer");
+  REFUSED(weir_mpi_buffer_release(mpi, local), WEIR_ERROR_INVALID_ARGUMENT,
+          "weir_mpi_buffer_release: the buffer is none");
+  REFUSED(weir_mpi_buffer_release(mpi, released), WEIR_ERROR_INVALID_ARGUMENT, "or was released");
+  REFUSED(weir_mpi_buffer_release(mpi, NULL), WEIR_ERROR_INVALID_ARGUMENT,
+          "weir_mpi_buffer_release: the buffer is NULL");
+  REFUSED(weir_buffer_release(a), WEIR_ERROR_INVALID_ARGUMENT, "weir_mpi_buffer_release");
+  REFUSED(weir_mpi_buffer_move(mpi, a, 2), WEIR_ERROR_INVALID_ARGUMENT, "weir_mpi_buffer_move: there is no rank 2");
+  REFUSED(weir_mpi_buffer_move(mpi, released, 1), WEIR_ERROR_INVALID_ARGUMENT,
+          "weir_mpi_buffer_move: the buffer is none");
+  REFUSED(weir_mpi_fetch(mpi, a, 0, 8, -1), WEIR_ERROR_INVALID_ARGUMENT, "weir_mpi_fetch: there is no rank -1");
+  REFUSED(weir_mpi_fetch(mpi, a, 60, 8, 1), WEIR_ERROR_OUT_OF_RANGE,
+          "weir_mpi_fetch: bytes 60 to 68 leave buffer 1, which has 64");
+  REFUSED(weir_mpi_fetch(mpi, a, 70, WEIR_WHOLE, 1), WEIR_ERROR_OUT_OF_RANGE,
+          "weir_mpi_fetch: all bytes from byte 70 on leave buffer 1, which has 64");
+  REFUSED(weir_mpi_fetch(mpi, a, 8, UINT64_MAX - 4, 1), WEIR_ERROR_OUT_OF_RANGE, "so many bytes from byte 8 on leave");
+  REFUSED(weir_mpi_fetch(mpi, a, 8, 0, 1), WEIR_ERROR_INVALID_ARGUMENT, "weir_mpi_fetch: a range has no bytes");
+  REFUSED(weir_mpi_written(mpi, a, 0, 8, WEIR_MPI_ALL), WEIR_ERROR_INVALID_ARGUMENT,
+          "weir_mpi_written: there is no rank -2");
+  REFUSED(weir_mpi_written(mpi, released, 0, 8, 0), WEIR_ERROR_INVALID_ARGUMENT,
+          "weir_mpi_written: the buffer is none");
+  REFUSED(weir_mpi_reduce(mpi, &combine, sizes, 2), WEIR_ERROR_INVALID_ARGUMENT,
+          "buffer 1 has 32 bytes, and the first one 64");
+  REFUSED(weir_mpi_reduce(mpi, &combine, none, 2), WEIR_ERROR_INVALID_ARGUMENT, "weir_mpi_reduce: buffer 1 is NULL");
+  REFUSED(weir_mpi_reduce(mpi, &combine, strange, 2), WEIR_ERROR_INVALID_ARGUMENT,
+          "task 'combine' (tag 0), argument 1: the buffer");
+  REFUSED(weir_mpi_reduce(mpi, &combine, none, 0), WEIR_ERROR_INVALID_ARGUMENT, "weir_mpi_reduce: no buffers");
+  REFUSED(weir_mpi_reduce(mpi, &destroys, sizes, 1), WEIR_ERROR_INVALID_ARGUMENT,
+          "weir_mpi_reduce: a task that runs many");
+  REFUSED(weir_mpi_reduce(mpi, NULL, sizes, 1), WEIR_ERROR_INVALID_ARGUMENT, "weir_mpi_reduce: the task is NULL");
+  REFUSED(weir_mpi_submit(mpi, NULL, 0, NULL), WEIR_ERROR_INVALID_ARGUMENT, "weir_mpi_submit: the task is NULL");
+#undef REFUSED
+  run->status = weir_mpi_finish(mpi);
+  weir_mpi_statistics counts;
+  weir_mpi_get_statistics(mpi, &counts);
+  run->dead = counts.submitted != 5; // the end among them
+  weir_buffer_release(local);
+}
+
+static void test_refused_calls(void **state) {
+  (void)state;
+  rank_run runs[2];
+  rank_threads_run(runs, 2, 0, &(weir_mpi_options){0}, refused_calls_body);
+  for (uint32_t r = 0; r < 2; r++) {
+    if (runs[r].text[0] != '\0') fail_msg("rank %u: %s", r, runs[r].text);
+    assert_int_equal(runs[r].status, WEIR_OK);
+    assert_false(runs[r].dead);
+  }
 }
 
 // Refusals did not name the task, and said of a rank that there is not that the task has no buffer.
@@ -526,11 +597,38 @@ static void test_counts_in_a_task(void **state) {
   for (uint32_t r = 0; r < 2; r++) assert_true(!runs[r].dead && runs[r].released == WEIR_OK);
 }
 
+// Each call names itself.
 static void test_null(void **state) {
   (void)state;
+  weir_buffer *buffer;
+  weir_mpi_nccl *nccl;
+  weir_mpi_statistics counts;
+  const weir_task task = {0};
+  char reason[32];
+#define NO_JOB(name, ...)                                                                                              \
+  assert_int_equal(name(NULL, __VA_ARGS__), WEIR_ERROR_INVALID_ARGUMENT);                                              \
+  assert_string_equal(weir_last_error(), #name ": the job (weir_mpi) is NULL")
+  NO_JOB(weir_mpi_buffer_create, 8, 0, &buffer);
+  NO_JOB(weir_mpi_buffer_release, NULL);
+  NO_JOB(weir_mpi_buffer_move, NULL, 0);
+  NO_JOB(weir_mpi_submit, &task, 0, NULL);
+  NO_JOB(weir_mpi_fetch, NULL, 0, 8, 0);
+  NO_JOB(weir_mpi_written, NULL, 0, 8, 0);
+  NO_JOB(weir_mpi_reduce, &task, &buffer, 1);
+  NO_JOB(weir_mpi_skip, 1);
+  NO_JOB(weir_mpi_nccl_create, NULL, &nccl);
+  NO_JOB(weir_mpi_get_statistics, &counts);
+#undef NO_JOB
   assert_int_equal(weir_mpi_finish(NULL), WEIR_ERROR_INVALID_ARGUMENT);
-  assert_int_equal(weir_mpi_skip(NULL, 1), WEIR_ERROR_INVALID_ARGUMENT);
+  assert_string_equal(weir_last_error(), "weir_mpi_finish: the job (weir_mpi) is NULL");
+  assert_int_equal(weir_mpi_nccl_all_reduce(NULL, NULL, 0, 8, WEIR_REDUCE_SUM, WEIR_REDUCE_F32),
+                   WEIR_ERROR_INVALID_ARGUMENT);
+  assert_string_equal(weir_last_error(), "all-reduce: the communicator is NULL");
   assert_int_equal(weir_mpi_release(NULL), WEIR_OK);
+  assert_int_equal(weir_mpi_nccl_release(NULL), WEIR_OK);
+  assert_int_equal(weir_mpi_rank(NULL), 0);
+  assert_int_equal(weir_mpi_size(NULL), 0);
+  assert_false(weir_mpi_is_direct(NULL, reason, sizeof reason));
 }
 
 int main(void) {
@@ -549,6 +647,7 @@ int main(void) {
                                      cmocka_unit_test(test_read_elsewhere),
                                      cmocka_unit_test(test_read_beside),
                                      cmocka_unit_test(test_differ_late),
+                                     cmocka_unit_test(test_refused_calls),
                                      cmocka_unit_test(test_null)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
