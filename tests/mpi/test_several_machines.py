@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""test_several_machines.py SOURCE WEIR LIBRARY MPI_LIBRARY MPICC MPIRUN: the tutorial of several machines. Its programs
-are saved as it says, its pieces are those of the example, its commands run as they are, and print what it shows.
+"""test_several_machines.py SOURCE WEIR LIBRARY MPI_LIBRARY MPICC MPIRUN: the tutorial of several machines, and the
+program of the guide of ranks. Programs are saved as the pages say, the tutorial's pieces are those of the example,
+commands run as they are, and print what is shown.
 
 What is the test's own: files for pkg-config that name the build, and a stand-in for Slurm's srun.
 """
@@ -31,9 +32,12 @@ def read(*path):
 PAGE = read("docs", "tutorials", "several-machines.md")
 
 
-def commands():
+GUIDE = read("docs", "guide", "mpi.md").split("\n## Rules\n")[0]
+
+
+def commands(page):
     """Each command, and the output that the page shows before the next one, or None."""
-    text = re.sub(r"^```c\n.*?^```$", "", PAGE, flags=re.MULTILINE | re.DOTALL)
+    text = re.sub(r"^```c\n.*?^```$", "", page, flags=re.MULTILINE | re.DOTALL)
     parts = re.split(r"^    (\S.*)\n", text, flags=re.MULTILINE)
     for command, text in zip(parts[1::2], parts[2::2]):
         shown = FENCE.search(text)
@@ -51,6 +55,7 @@ class Page(unittest.TestCase):
         programs = [code for kind, code in FENCE.findall(PAGE) if kind == "c" and "int main(" in code]
         for name, code in zip(("one.c", "ranks.c"), programs):
             self.write(name, code)
+        self.write("sum.c", next(code for kind, code in FENCE.findall(GUIDE) if kind == "c"))
         self.write("stencil.c", read("examples", "mpi", "stencil.c"))
         for name, library in (("weir", LIBRARY), ("weir-mpi", MPI_LIBRARY)):
             more = "Requires: weir\n" if name == "weir-mpi" else f"Cflags: -I{SOURCE}/include\n"
@@ -84,7 +89,7 @@ class Page(unittest.TestCase):
 
     def test_commands(self):
         done = []
-        for command, shown in commands():
+        for command, shown in commands(PAGE):
             code, output = self.run_command(command)
             done.append(command)
             fails = command.endswith(("differ", "stop"))
@@ -103,6 +108,23 @@ class Page(unittest.TestCase):
         with open(os.path.join(self.folder, "ranks.html"), encoding="utf-8") as page:
             self.assertIn("diffuse", page.read())
 
+    def test_guide(self):
+        (command, shown), = commands(GUIDE)
+        code, output = self.run_command(command)
+        self.assertEqual(code, 0, output)
+        self.assertEqual(sorted(line for line in output.splitlines() if line.startswith("rank ")), shown)
+
+    def test_guide_without_fetch(self):
+        """What is said where a newcomer forgets it."""
+        command = next(commands(GUIDE))[0]
+        with open(os.path.join(self.folder, "sum.c"), encoding="utf-8") as program:
+            lines = [line for line in program if "weir_mpi_fetch(" not in line]
+        self.write("sum.c", "".join(lines))
+        code, output = self.run_command(command)
+        self.assertNotEqual(code, 0)
+        self.assertRegex(output, "read: rank 1 lacks bytes 0 to 8 of buffer 2, which rank 0 has since call 39, task 'add'"
+                                 ".*: all ranks must call weir_mpi_fetch before")
+
     def test_pieces(self):
         pieces = [code for kind, code in FENCE.findall(PAGE) if kind == "c" and "int main(" not in code]
         self.assertEqual(len(pieces), 2)
@@ -110,7 +132,7 @@ class Page(unittest.TestCase):
             self.assertIn(piece, read("examples", "mpi", "stencil.c"))
 
     def test_programs_have_no_warnings(self):
-        for name in ("one.c", "ranks.c"):
+        for name in ("one.c", "ranks.c", "sum.c"):
             code, output = self.run_command(f"mpicc -std=c11 -D_GNU_SOURCE -Wall -Wextra -Wpedantic -Wshadow -Werror "
                                             f"-fsyntax-only {name} $(pkg-config --cflags weir)")
             self.assertEqual(code, 0, output)
