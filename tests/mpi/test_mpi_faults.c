@@ -17,7 +17,9 @@
 #include "rank_threads.h"
 #include "sweep.h"
 
-enum { RANKS = 3, VICTIM = 1, ROUNDS = 3, MESSAGES = 12 };
+enum { RANKS = 3, VICTIM = 1, ROUNDS = 3, MESSAGES = 12, PIECES = 24, PIECE_BYTES = 320 };
+
+static uint64_t buffer_bytes = 64; // in pass_on
 
 // Allocations of the victim's own thread until one fails; 0: none does.
 static _Thread_local uint64_t allocations_left;
@@ -76,7 +78,8 @@ static weir_status submit(rank_run *run, weir_buffer *to, weir_buffer *from) {
 static weir_status pass_on(rank_run *run) {
   weir_buffer *all[RANKS];
   weir_status status = WEIR_OK;
-  for (uint32_t i = 0; i < RANKS && status == WEIR_OK; i++) status = weir_mpi_buffer_create(run->mpi, 64, i, &all[i]);
+  for (uint32_t i = 0; i < RANKS && status == WEIR_OK; i++)
+    status = weir_mpi_buffer_create(run->mpi, buffer_bytes, i, &all[i]);
   for (uint32_t i = 0; i < RANKS && status == WEIR_OK; i++) status = submit(run, all[i], NULL);
   for (uint32_t i = 0; i < ROUNDS * RANKS && status == WEIR_OK; i++)
     status = submit(run, all[(i + 1) % RANKS], all[i % RANKS]);
@@ -90,12 +93,11 @@ static void lost_body(rank_run *run) {
   run->dead = threads_is_dead(run->job, VICTIM);
 }
 
-static void test_lost_at_each_message(void **state) {
-  (void)state;
-  test_part part = part_of(MESSAGES);
+static void lose_at_each(uint32_t messages) {
+  test_part part = part_of(messages);
   for (uint32_t message = part.first; message < part.end; message++) {
     rank_run runs[RANKS];
-    const weir_mpi_options options = {.timeout_ns = UINT64_C(500000000)};
+    const weir_mpi_options options = {.timeout_ns = UINT64_C(500000000), .piece_bytes = PIECE_BYTES};
     rank_threads_run(runs, RANKS, message, &options, lost_body);
     // That it died is seen in the body, or else by the others at the end, or it had sent all before.
     for (uint32_t r = 0; r < RANKS; r++) {
@@ -107,6 +109,19 @@ static void test_lost_at_each_message(void **state) {
         fail_msg("message %u: rank %u: %s: %s", message, r, weir_status_name(status), text);
     }
   }
+}
+
+static void test_lost_at_each_message(void **state) {
+  (void)state;
+  lose_at_each(MESSAGES);
+}
+
+// Some pieces of a message have come, and the others do not.
+static void test_lost_at_each_piece(void **state) {
+  (void)state;
+  buffer_bytes = 4 * PIECE_BYTES - 100;
+  lose_at_each(PIECES);
+  buffer_bytes = 64;
 }
 
 static void poor_body(rank_run *run) {
@@ -382,6 +397,7 @@ static void test_refused_at_one_rank(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_no_bytes),
                                      cmocka_unit_test(test_lost_at_each_message),
+                                     cmocka_unit_test(test_lost_at_each_piece),
                                      cmocka_unit_test(test_owner_leaves),
                                      cmocka_unit_test(test_released_in_flight),
                                      cmocka_unit_test(test_busy_is_not_lost),
