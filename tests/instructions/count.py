@@ -2,13 +2,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Instructions that a task costs, counted by callgrind, against the limits in limits.txt.
 
-count.py BENCH LIMITS BUILD: BENCH is weir-bench-weir, BUILD says for what build this is ("GNU 12, Release, x86_64").
-Each count is the difference of two runs of different length, for a task with its retirement, the program that submits
+count.py BENCH LIMITS BUILD WEIR STREAM LIBRARY: BENCH is weir-bench-weir, BUILD says for what build this is ("GNU 12,
+Release, x86_64"), WEIR is the tool, and LIBRARY stands in for a CUDA driver and compiler. Each count is the difference of two runs of different length, for a task with its retirement, the program that submits
 included:
 
 - "2 reads and 1 write": `submit renaming` and `submit "prepared many"`, on the device that runs nothing;
 - "5 small ranges": a pass of `tiles stencil`, on that device, too;
-- "random accesses, run by 2 workers": `overhead random`, empty tasks end to end.
+- "random accesses, run by 2 workers": `overhead random`, empty tasks end to end;
+- "task on a card": the short way of the tasks of STREAM, which takes 3.1 buffers and their labels, from the check to the
+  device's inbox; "buffer, made and released": the calls for the one that comes with each. Only the instructions in these
+  functions count, so that no other thread matters.
 
 Fails if one is above its limit by more than its tolerance, or so far below it that the limit is to be lowered.
 Exit code 77: skipped, without valgrind or where the limits are for another build.
@@ -36,6 +39,14 @@ SUBMISSIONS = [
 ]
 
 
+# name, the functions in which instructions count, how many of what is counted there are in a pass of dynroute_a.0
+ON_A_CARD = [
+    ("task on a card", ["weir__submit_plain_ahead"], 252),
+    ("buffer, made and released", ["weir_buffer_create", "weir_buffer_release"], 2 * 240), # `replay` runs it twice
+]
+PASSES = (4, 12)
+
+
 def skip(reason):
     """Ends as a test that was skipped."""
     print(f"skipped: {reason}")
@@ -57,12 +68,14 @@ def read_limits(path):
     return build, limits
 
 
-def count_run(command):
-    """Instructions of a whole run."""
+def count_run(command, functions=(), variables=None):
+    """Instructions of a whole run, or of these functions and all that they call."""
     with tempfile.TemporaryDirectory() as folder:
         output = os.path.join(folder, "callgrind.out")
         valgrind = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={output}"]
-        run = subprocess.run(valgrind + command, capture_output=True, text=True, check=False)
+        valgrind += [f"--toggle-collect={function}" for function in functions]
+        environment = {**os.environ, **(variables or {})}
+        run = subprocess.run(valgrind + command, env=environment, capture_output=True, text=True, check=False)
     found = re.search(r"Collected : (\d+)", run.stderr)
     if run.returncode != 0 or found is None:
         sys.exit(f"{' '.join(command)} under callgrind failed with {run.returncode}:\n{run.stdout}{run.stderr}")
@@ -75,18 +88,28 @@ def count_task(bench, arguments, option, lengths, tasks):
     return (many - few) / tasks
 
 
-def judge(name, count, limit, tolerance, slack):
-    """What is wrong with a count; None: nothing."""
+def count_on_a_card(weir, stream, library, functions, each):
+    """Instructions of one task, or of one buffer."""
+    variables = {"WEIR_CUDA_DRIVER": library, "WEIR_NVRTC": library, "WEIR_STUB_MEMORY": str(8 << 30), "WEIR_CACHE": ""}
+    command = [weir, "replay", stream, "--json", "--device", "cuda:0", "--issue", "queues", "--no-host-waits", "--apart"]
+    few, many = (count_run(command + ["--repeat", str(passes)], functions, variables) for passes in PASSES)
+    return (many - few) / ((PASSES[1] - PASSES[0]) * each)
+
+
+def judge(name, count, limit, threads):
+    """Prints a count, and returns what is wrong with it; None: nothing. `threads`: others run beside it."""
+    print(f"{name}: {count:.0f} instructions, limit {limit}")
+    tolerance, slack = (TOLERANCE_OF_WORKERS, SLACK_OF_WORKERS) if threads else (TOLERANCE, SLACK)
     if count > limit * (1 + tolerance):
-        return f"{name}: {count:.0f} instructions a task are more than {limit}"
+        return f"{name}: {count:.0f} instructions are more than {limit}"
     if count < limit * (1 - slack):
-        return f"{name}: {count:.0f} instructions a task are so much less than {limit} that the limit is to be lowered"
+        return f"{name}: {count:.0f} instructions are so much less than {limit} that the limit is to be lowered"
     return None
 
 
 def main():
     """Counts, prints, and fails where a limit does not hold."""
-    bench, path, build = sys.argv[1:4]
+    bench, path, build, weir, stream, library = sys.argv[1:7]
     recorded, limits = read_limits(path)
     if shutil.which("valgrind") is None:
         skip("valgrind is missing")
@@ -95,10 +118,9 @@ def main():
     wrong = []
     for name, arguments, option, lengths, tasks in SUBMISSIONS:
         count = count_task(bench, arguments, option, lengths, tasks)
-        print(f"{name}: {count:.0f} instructions a task, limit {limits[name]}")
-        runs = "workers" in name
-        tolerance, slack = (TOLERANCE_OF_WORKERS, SLACK_OF_WORKERS) if runs else (TOLERANCE, SLACK)
-        wrong.append(judge(name, count, limits[name], tolerance, slack))
+        wrong.append(judge(name, count, limits[name], "workers" in name))
+    for name, functions, each in ON_A_CARD:
+        wrong.append(judge(name, count_on_a_card(weir, stream, library, functions, each), limits[name], True))
     sys.exit("\n".join(text for text in wrong if text) or 0)
 
 
