@@ -109,7 +109,8 @@ static inline void let_go(weir_buffer *buffer) {
   const weir__liveness *live = &context->host.window.live;
   if (buffer->reducing) context->reductions.forget(context, buffer);
   weir__id last_use = buffer->last_use;
-  bool idle = last_use < live->oldest || weir__buffer_idle(buffer, live);
+  bool busy = !buffer->ranged && weir__live(live, buffer->whole.writer); // in most cases, if it is not idle
+  bool idle = last_use < live->oldest || (!busy && weir__buffer_idle(buffer, live));
   weir__buffer_drop_storage(buffer, context->memory.pools, idle);
   weir__storage_returned(context);
   if (buffer->wrapped) unwrap(context, buffer, last_use);
