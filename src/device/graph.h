@@ -41,11 +41,11 @@ typedef struct weir__graph_node {
   char label[WEIR__LABEL_BYTES];
 } weir__graph_node;
 
-// What a node of a launch has in place of its own: two runs of tasks that came again differ in it.
-typedef struct weir__graph_own {
+// What the caller gave the task that a node of a launch stands for, in which tasks that came again differ.
+typedef struct weir__graph_given {
   void *user;
   uint64_t tag;
-} weir__graph_own;
+} weir__graph_given;
 
 // Memory of the caller's that a copy reads or writes: argument 1 or 0 of its node.
 typedef struct weir__graph_host {
@@ -105,7 +105,7 @@ typedef struct weir__graph_plan {
   weir__graph_external *externals;
   weir__graph_host *hosts;
   unsigned char *values;      // of all nodes, to be copied by each run
-  weir__graph_own *own;       // per node, to be copied by each run; NULL: nodes have it
+  weir__graph_given *given;   // per node, to be copied by each run; NULL: nodes have it
   weir_box *boxes;            // that arguments point to
   weir_device *device;        // that gets the launches
   weir_device *asked;         // that the graph is for, where the checker gets them
@@ -150,7 +150,7 @@ typedef struct weir__graph_run {
   void **args;                 // by number of argument: pointers into storage or `values`
   uint64_t stamp;              // plan->stamp for these; 0: none yet
   unsigned char *values;
-  weir__graph_own *own;       // per node; NULL: nodes have it
+  weir__graph_given *given;   // per node; NULL: nodes have it
   _Atomic uint32_t *blockers; // per node
   _Atomic uint8_t *states;    // per node: weir__node_state
   weir__point *points; // per node, where ThreadSanitizer watches: the ends of its predecessors; NULL: it does not

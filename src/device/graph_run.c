@@ -119,7 +119,7 @@ static void note_failure(weir__graph_run *run, uint32_t index, weir__node_state 
     const weir__graph_node *node = &run->plan->nodes[index];
     run->message_node = index;
     char tag[40] = "";
-    uint64_t number = run->own != NULL ? run->own[index].tag : node->tag;
+    uint64_t number = run->given != NULL ? run->given[index].tag : node->tag;
     if (number != 0) snprintf(tag, sizeof tag, " (tag %" PRIu64 ")", number);
     snprintf(run->message, sizeof run->message, "node %u '%s'%s: %s", index, weir__graph_node_name(node), tag, message);
   }
@@ -164,7 +164,7 @@ static void run_node(weir__graph_run *run, uint32_t index, uint32_t worker) {
                     .groups = {node->groups[0], node->groups[1], node->groups[2]},
                     .first = 0,
                     .end = (uint64_t)node->groups[0] * node->groups[1] * node->groups[2],
-                    .user = run->own != NULL ? run->own[index].user : node->user,
+                    .user = run->given != NULL ? run->given[index].user : node->user,
                     .internal = &failure,
                     .worker = worker,
                     .worker_count = weir__host_of(run->context)->worker_count,

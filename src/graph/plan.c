@@ -68,10 +68,10 @@ static bool fill_nodes(builder *build) {
   plan->nodes = weir__allocate_zeroed(plan->node_count * sizeof *plan->nodes);
   plan->args = weir__allocate((plan->arg_count + 1) * sizeof *plan->args);
   plan->values = weir__allocate_zeroed(plan->value_bytes); // gaps too, so that values can be compared at once
-  if (graph->own) plan->own = weir__allocate(plan->node_count * sizeof *plan->own);
+  if (graph->own) plan->given = weir__allocate(plan->node_count * sizeof *plan->given);
   build->uses = weir__allocate((most_uses + 1) * sizeof *build->uses);
   if (plan->nodes == NULL || plan->args == NULL || plan->values == NULL || build->uses == NULL ||
-      (graph->own && plan->own == NULL))
+      (graph->own && plan->given == NULL))
     return false;
   plan->hosts = weir__allocate((host_count + 1) * sizeof *plan->hosts);
   if (plan->hosts == NULL) return false;
@@ -91,7 +91,7 @@ static bool fill_nodes(builder *build) {
     node->kernel = task->kernel;
     for (int j = 0; j < 3; j++) node->groups[j] = task->groups[j] == 0 ? 1 : task->groups[j];
     node->tag = task->tag;
-    if (graph->own) plan->own[i] = (weir__graph_own){task->user, task->tag};
+    if (graph->own) plan->given[i] = (weir__graph_given){task->user, task->tag};
     snprintf(node->label, sizeof node->label, "%s", task->label == NULL ? "" : task->label);
     node->first_arg = arg;
     node->arg_count = task->arg_count;

@@ -119,7 +119,7 @@ void weir__graph_plan_drop(weir__graph_plan *plan) {
   weir__free(plan->first_cuts);
   weir__free(plan->hosts);
   weir__free(plan->values);
-  weir__free(plan->own);
+  weir__free(plan->given);
   weir__free(plan->memories);
   weir__free(plan->boxes);
   weir__free(plan);

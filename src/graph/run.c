@@ -24,7 +24,7 @@ void weir__graph_run_free(weir__graph_run *run) {
   weir__free(run->numbers);
   weir__free(run->args);
   weir__free(run->values);
-  weir__free(run->own);
+  weir__free(run->given);
   weir__free(run->blockers);
   weir__free(run->states);
   weir__free(run->points);
@@ -55,7 +55,7 @@ static weir__graph_run *create(weir_graph *graph) {
   run->numbers = weir__allocate(plan->buffer_count * sizeof *run->numbers);
   run->args = weir__allocate(plan->arg_count * sizeof(void *));
   run->values = weir__allocate(plan->value_bytes);
-  if (plan->own != NULL) run->own = weir__allocate(plan->node_count * sizeof *run->own);
+  if (plan->given != NULL) run->given = weir__allocate(plan->node_count * sizeof *run->given);
   run->blockers = weir__allocate(plan->node_count * sizeof *run->blockers);
   run->states = weir__allocate(plan->node_count * sizeof *run->states);
   run->ready = weir__allocate(plan->node_count * sizeof *run->ready);
@@ -70,9 +70,9 @@ static weir__graph_run *create(weir_graph *graph) {
   run->failed_predecessors = weir__allocate(run->failed_predecessor_capacity * sizeof *run->failed_predecessors);
   if (run->accesses != NULL && run->fresh != NULL && run->buffers != NULL && run->serials != NULL &&
       run->storages != NULL && run->args != NULL && run->values != NULL && run->blockers != NULL &&
-      (plan->own == NULL || run->own != NULL) && run->states != NULL && run->numbers != NULL && run->ready != NULL &&
-      run->poison != NULL && run->hosts != NULL && run->reached != NULL && run->data_dependences != NULL &&
-      run->readers != NULL && run->failed_predecessors != NULL)
+      (plan->given == NULL || run->given != NULL) && run->states != NULL && run->numbers != NULL &&
+      run->ready != NULL && run->poison != NULL && run->hosts != NULL && run->reached != NULL &&
+      run->data_dependences != NULL && run->readers != NULL && run->failed_predecessors != NULL)
     return run;
   weir__graph_run_free(run);
   return NULL;
@@ -191,7 +191,7 @@ static void bind_args(weir__graph_run *run, weir__graph_plan *plan) {
   }
   if (changed) plan->stamp++;
   memcpy(run->values, plan->values, plan->value_bytes); // a function may have written there
-  if (plan->own != NULL) memcpy(run->own, plan->own, plan->node_count * sizeof *run->own);
+  if (plan->given != NULL) memcpy(run->given, plan->given, plan->node_count * sizeof *run->given);
   if (run->stamp == plan->stamp) return;
   run->stamp = plan->stamp;
   for (uint32_t i = 0; i < plan->arg_count; i++) {

@@ -91,7 +91,7 @@ static inline __attribute__((always_inline)) bool weir__matches(const weir__repe
   const weir__run *run = &repeat->run;
   const weir__run_task *seen = &run->tasks[index];
   if (!weir__same_task(seen, task) || (task->args == NULL && task->arg_count > 0)) return false;
-  bound->own[index] = (weir__graph_own){task->user, task->tag};
+  bound->given[index] = (weir__graph_given){task->user, task->tag};
   if (task->arg_count == 0) return true; // `args` may be NULL, to which nothing is added
   uint32_t count = bound->buffer_count;
   const weir__run_arg *seen_arg = run->args + seen->first_arg;

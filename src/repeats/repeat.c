@@ -30,31 +30,14 @@ void weir__repeat_destroy(weir__repeat *repeat) {
 }
 
 bool weir__bound_reserve(weir__bound *bound, const weir__run *run) {
-  if (bound->own_capacity < run->count) {
-    weir__graph_own *larger = weir__allocate(run->count * sizeof *larger);
-    if (larger == NULL) return false;
-    if (bound->own_capacity > 0) memcpy(larger, bound->own, bound->own_capacity * sizeof *larger);
-    weir__free(bound->own);
-    bound->own = larger;
-    bound->own_capacity = run->count;
-  }
-  if (bound->buffer_capacity < run->buffer_count) {
-    weir_buffer **larger = weir__allocate(run->buffer_count * sizeof(weir_buffer *));
-    if (larger == NULL) return false;
-    if (bound->buffer_count > 0) memcpy(larger, bound->buffers, bound->buffer_count * sizeof(weir_buffer *));
-    weir__free(bound->buffers);
-    bound->buffers = larger;
-    bound->buffer_capacity = run->buffer_count;
-  }
-  if (bound->value_capacity < run->value_bytes) {
-    unsigned char *larger = weir__allocate(run->value_bytes);
-    if (larger == NULL) return false;
-    if (bound->value_capacity > 0) memcpy(larger, bound->values, bound->value_capacity);
-    weir__free(bound->values);
-    bound->values = larger;
-    bound->value_capacity = run->value_bytes;
-  }
-  return true;
+  void *given = bound->given, *buffers = bound->buffers, *values = bound->values;
+  bool enough = weir__run_grow(&given, &bound->given_capacity, run->count, sizeof *bound->given) &&
+                weir__run_grow(&buffers, &bound->buffer_capacity, run->buffer_count, sizeof(weir_buffer *)) &&
+                weir__run_grow(&values, &bound->value_capacity, (uint32_t)run->value_bytes, 1);
+  bound->given = given;
+  bound->buffers = buffers;
+  bound->values = values;
+  return enough;
 }
 
 void weir__bound_clear(weir__bound *bound) {
@@ -67,12 +50,12 @@ void weir__repeat_task(const weir__repeat *repeat, uint32_t index, const weir__b
   const weir__run_task *seen = &repeat->run.tasks[index];
   *out_task = (weir_task){.kernel = seen->kernel,
                           .host = seen->host,
-                          .user = bound->own[index].user,
+                          .user = bound->given[index].user,
                           .args = args,
                           .arg_count = seen->arg_count,
                           .groups = {seen->groups[0], seen->groups[1], seen->groups[2]},
                           .device = seen->asked,
-                          .tag = bound->own[index].tag,
+                          .tag = bound->given[index].tag,
                           .label = seen->label[0] != '\0' ? seen->label : NULL};
   for (uint32_t i = 0; i < seen->arg_count; i++) {
     const weir__run_arg *arg = &repeat->run.args[seen->first_arg + i];
@@ -141,7 +124,7 @@ static bool launch(weir_context *context, weir__repeat *repeat, const weir__boun
     memcpy(plan->values, bound->values, bytes);
     plan->stamp++;
   }
-  memcpy(plan->own, bound->own, repeat->run.count * sizeof *plan->own);
+  memcpy(plan->given, bound->given, repeat->run.count * sizeof *plan->given);
   weir__predictor *predictor = context->memory.predictor;
   if (predictor != NULL) weir__predictor_note_run(predictor, repeat->run.tasks[repeat->run.count - 1].place);
   return weir__graph_launch_now(graph, out_event);

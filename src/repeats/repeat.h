@@ -9,11 +9,10 @@
 
 // The buffers, by number, the values, and by task the user pointers and tags of a run that is being followed.
 typedef struct weir__bound {
-  weir__graph_own *own;
+  weir__graph_given *given;
   weir_buffer **buffers;
   unsigned char *values;
-  uint32_t buffer_count, buffer_capacity, own_capacity;
-  uint64_t value_capacity;
+  uint32_t given_capacity, buffer_count, buffer_capacity, value_capacity;
   uint64_t number; // weir_buffer.named of the buffers
 } weir__bound;
 

@@ -89,6 +89,6 @@ void weir__repeats_close(weir_context *context) {
   weir__run_free(&self->run);
   weir__free(self->bound.buffers);
   weir__free(self->bound.values);
-  weir__free(self->bound.own);
+  weir__free(self->bound.given);
   weir__free(self);
 }

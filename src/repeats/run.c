@@ -48,8 +48,7 @@ static uint64_t mix(uint64_t hash, uint64_t word) {
   return hash ^ hash >> 32;
 }
 
-// Makes room for one more element. False: no memory.
-static bool grow(void **array, uint32_t *capacity, uint32_t needed, size_t element) {
+bool weir__run_grow(void **array, uint32_t *capacity, uint32_t needed, size_t element) {
   if (needed <= *capacity) return true;
   uint32_t larger_capacity = *capacity * 2 < needed ? needed + 32 : *capacity * 2;
   void *larger = weir__allocate(larger_capacity * element);
@@ -63,9 +62,9 @@ static bool grow(void **array, uint32_t *capacity, uint32_t needed, size_t eleme
 
 static bool reserve(weir__run *run, uint32_t args) {
   void *tasks = run->tasks, *all_args = run->args, *buffers = run->buffer_bytes;
-  bool enough = grow(&tasks, &run->capacity, run->count + 1, sizeof *run->tasks) &&
-                grow(&all_args, &run->arg_capacity, run->arg_count + args, sizeof *run->args) &&
-                grow(&buffers, &run->buffer_capacity, run->buffer_count + args, sizeof *run->buffer_bytes);
+  bool enough = weir__run_grow(&tasks, &run->capacity, run->count + 1, sizeof *run->tasks) &&
+                weir__run_grow(&all_args, &run->arg_capacity, run->arg_count + args, sizeof *run->args) &&
+                weir__run_grow(&buffers, &run->buffer_capacity, run->buffer_count + args, sizeof *run->buffer_bytes);
   run->tasks = tasks;
   run->args = all_args;
   run->buffer_bytes = buffers;

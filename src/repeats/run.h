@@ -43,6 +43,9 @@ typedef struct weir__run {
 
 void weir__run_free(weir__run *run);
 
+// Makes room for so many elements, and keeps those that there are. False: no memory.
+bool weir__run_grow(void **array, uint32_t *capacity, uint32_t needed, size_t element);
+
 // Begins anew, and keeps the memory.
 void weir__run_clear(weir__run *run, uint64_t number);
 
