@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <string.h>
-
 #include "job.h"
 #include "transport_mpi.h"
 
@@ -20,12 +18,12 @@ static weir_status check_mpi(void) {
 
 weir_status weir_mpi_create_sized(weir_context *context, const weir_mpi_options *options, size_t options_size,
                                   weir_mpi **out_mpi) {
-  if (out_mpi == NULL) return weir__mpi_error(WEIR_ERROR_INVALID_ARGUMENT, "out_mpi is NULL");
+  if (out_mpi == NULL) return weir__mpi_error(WEIR_ERROR_INVALID_ARGUMENT, "weir_mpi_create: out_mpi is NULL");
   *out_mpi = NULL;
-  if (context == NULL) return weir__mpi_error(WEIR_ERROR_INVALID_ARGUMENT, "context is NULL");
-  weir_mpi_options known = {0};
-  if (options != NULL) memcpy(&known, options, options_size < sizeof known ? options_size : sizeof known);
-  weir_status status = check_mpi();
+  if (context == NULL) return weir__mpi_error(WEIR_ERROR_INVALID_ARGUMENT, "weir_mpi_create: the context is NULL");
+  weir_mpi_options known;
+  weir_status status = weir__mpi_take_struct(&known, sizeof known, options, options_size, "weir_mpi_create");
+  if (status == WEIR_OK) status = check_mpi();
   if (status != WEIR_OK) return status;
   MPI_Comm communicator = known.communicator == NULL ? MPI_COMM_WORLD : *(const MPI_Comm *)known.communicator;
   weir__mpi_transport *transport = weir__mpi_transport_create(communicator);

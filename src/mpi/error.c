@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "job.h"
 #include "weir/error.h"
@@ -21,6 +22,17 @@ weir_status weir__mpi_null(const char *call) {
 weir_status weir__mpi_no_rank(const weir_mpi *mpi, const char *call, int64_t rank) {
   return weir__mpi_error(WEIR_ERROR_INVALID_ARGUMENT, "%s: there is no rank %lld; the job has ranks 0 to %u", call,
                          (long long)rank, mpi->size - 1);
+}
+
+weir_status weir__mpi_take_struct(void *out, size_t known, const void *given, size_t given_bytes, const char *call) {
+  size_t taken = given == NULL ? 0 : given_bytes < known ? given_bytes : known;
+  if (taken > 0) memcpy(out, given, taken);
+  memset((unsigned char *)out + taken, 0, known - taken);
+  for (size_t i = known; given != NULL && i < given_bytes; i++) {
+    if (((const unsigned char *)given)[i] != 0)
+      return weir__mpi_error(WEIR_ERROR_INVALID_ARGUMENT, "%s: a member is set that this library does not know", call);
+  }
+  return WEIR_OK;
 }
 
 weir_status weir__mpi_in_call(weir_status status, const char *call) {

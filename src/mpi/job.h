@@ -138,6 +138,10 @@ weir_status weir__mpi_no_rank(const weir_mpi *mpi, const char *call, int64_t ran
 // Puts the name of a call before the last error, and returns the status.
 weir_status weir__mpi_in_call(weir_status status, const char *call);
 
+// Takes a struct of a caller's that may be of another version: `known` bytes of it. Refuses one with a member that this
+// library does not know (weir.h, "Growth"). `given` may be NULL.
+weir_status weir__mpi_take_struct(void *out, size_t known, const void *given, size_t given_bytes, const char *call);
+
 // Adds to a count that only who holds `sequence` writes. Returns the sum.
 static inline uint64_t weir__mpi_count(_Atomic uint64_t *count, uint64_t more) {
   uint64_t sum = atomic_load_explicit(count, memory_order_relaxed) + more;

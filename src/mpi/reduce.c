@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <string.h>
-
 #include "job.h"
 
 static weir_status check(const weir_task *combine, weir_buffer *const *parts, uint32_t count) {
@@ -24,9 +22,10 @@ weir_status weir_mpi_reduce_sized(weir_mpi *mpi, const weir_task *combine, size_
                                   uint32_t count) {
   if (mpi == NULL) return weir__mpi_null("weir_mpi_reduce");
   if (combine == NULL) return weir__mpi_error(WEIR_ERROR_INVALID_ARGUMENT, "weir_mpi_reduce: the task is NULL");
-  weir_task task = {0};
-  memcpy(&task, combine, task_size < sizeof task ? task_size : sizeof task);
-  weir_status status = check(&task, parts, count), first = WEIR_OK;
+  weir_task task;
+  weir_status first = WEIR_OK;
+  weir_status status = weir__mpi_take_struct(&task, sizeof task, combine, task_size, "weir_mpi_reduce");
+  if (status == WEIR_OK) status = check(&task, parts, count);
   if (status != WEIR_OK) return status;
   for (uint64_t distance = 1; distance < count; distance *= 2) {
     for (uint64_t i = 0; i + distance < count; i += 2 * distance) {

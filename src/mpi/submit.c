@@ -213,18 +213,15 @@ weir_status weir_mpi_submit_sized(weir_mpi *mpi, const weir_task *task, size_t t
   if (out_event != NULL) *out_event = NULL;
   if (mpi == NULL) return weir__mpi_null("weir_mpi_submit");
   if (task == NULL) return weir__mpi_error(WEIR_ERROR_INVALID_ARGUMENT, "weir_mpi_submit: the task is NULL");
-  weir_task known = {0};
-  memcpy(&known, task, task_size < sizeof known ? task_size : sizeof known);
-  for (size_t i = sizeof known; i < task_size; i++) {
-    if (((const unsigned char *)task)[i] != 0)
-      return weir__mpi_error(WEIR_ERROR_INVALID_ARGUMENT, "the task has a member that this library does not know");
-  }
+  weir_task known;
+  weir_status status = weir__mpi_take_struct(&known, sizeof known, task, task_size, "weir_mpi_submit");
+  if (status != WEIR_OK) return status;
   range few[16], *ranges = few;
   if (known.arg_count > 16 && (ranges = malloc(known.arg_count * sizeof *ranges)) == NULL)
     return weir__mpi_error(WEIR_ERROR_OUT_OF_MEMORY, "no memory");
   uint32_t runs = 0;
   weir__mpi_begin_call(mpi);
-  weir_status status = check(mpi, &known, rank, ranges, &runs);
+  status = check(mpi, &known, rank, ranges, &runs);
   if (status == WEIR_OK) status = submit(mpi, &known, ranges, runs, out_event);
   weir__mpi_end_call(mpi);
   if (ranges != few) free(ranges);

@@ -220,7 +220,14 @@ int main(int argc, char **argv) {
   const weir_mpi_options mpi_options = {.timeout_ns = stops ? UINT64_C(2000000000) : 0,
                                         .piece_bytes = stuck || strcmp(argv[1], "large") == 0 ? 0 : 256,
                                         .direct_bytes = 64};
-  weir_status status = weir_mpi_create(context, &mpi_options, &mpi);
+  const struct {
+    weir_mpi_options known;
+    uint64_t more;
+  } later = {.known = mpi_options, .more = 1};
+  weir_status status = weir_mpi_create_sized(context, &later.known, sizeof later, &mpi);
+  if (status != WEIR_ERROR_INVALID_ARGUMENT || strstr(weir_last_error(), "weir_mpi_create: a member is set") == NULL)
+    return fail("a member of a later version", weir_last_error());
+  status = weir_mpi_create(context, &mpi_options, &mpi);
   if (alone) {
     bool right = status == WEIR_ERROR_INVALID_ARGUMENT && strstr(weir_last_error(), "without support for threads");
     weir_context_release(context);

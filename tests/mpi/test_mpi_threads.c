@@ -274,6 +274,14 @@ static void refused_calls_body(rank_run *run) {
           "weir_mpi_reduce: a task that runs many");
   REFUSED(weir_mpi_reduce(mpi, NULL, sizes, 1), WEIR_ERROR_INVALID_ARGUMENT, "weir_mpi_reduce: the task is NULL");
   REFUSED(weir_mpi_submit(mpi, NULL, 0, NULL), WEIR_ERROR_INVALID_ARGUMENT, "weir_mpi_submit: the task is NULL");
+  const struct {
+    weir_task task;
+    uint64_t more;
+  } later = {.task = combine, .more = 1};
+  REFUSED(weir_mpi_submit_sized(mpi, &later.task, sizeof later, 0, NULL), WEIR_ERROR_INVALID_ARGUMENT,
+          "weir_mpi_submit: a member");
+  REFUSED(weir_mpi_reduce_sized(mpi, &later.task, sizeof later, sizes, 1), WEIR_ERROR_INVALID_ARGUMENT,
+          "weir_mpi_reduce: a member");
 #undef REFUSED
   run->status = weir_mpi_finish(mpi);
   weir_mpi_statistics counts;
