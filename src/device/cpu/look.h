@@ -6,8 +6,15 @@
 
 #include "device/cpu/ready.h"
 
-// Reports what is finished. The lock is held; the second one takes it.
+// Reports what is finished. The lock is held; before it was taken, who has finished tasks calls the second one.
 void weir__worker_report(weir__worker *worker);
+
+// Asks for the lines that a report writes, so that it need not wait for them while it has the lock.
+static inline __attribute__((always_inline)) void weir__worker_prepare_report(const weir__worker *worker) {
+  for (uint32_t i = 0; i < worker->finished_count; i++) __builtin_prefetch(worker->finished[i].task, 1);
+}
+
+// The same as both, with the lock in between.
 void weir__worker_report_now(weir__worker *worker);
 
 // Reports, and looks for work under the lock; `any_work`: also for tiny tasks that others are at hand for. NULL: there is none
