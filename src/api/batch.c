@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "api/fetch.h"
 #include "api/prepared.h"
 #include "base/allocate.h"
 #include "base/error.h"
@@ -15,7 +16,7 @@
 #include "repeats/repeats.h"
 
 // The lock is taken once for so many tasks: long enough to count for little, and short enough for workers that wait for it.
-enum { TASKS_AT_ONCE = 32 };
+enum { TASKS_AT_ONCE = 32, FETCHED_AHEAD = 2 };
 
 // The tasks of a call, and how many were submitted.
 typedef struct batch {
@@ -46,6 +47,11 @@ static weir_status end(const batch *self, weir_status status, const char *call, 
   return weir__error_prefix(status, prefix);
 }
 
+// While a task is submitted the lines of the one after next come.
+static inline void fetch_ahead(const weir_task *tasks, uint64_t left) {
+  if (left > FETCHED_AHEAD) weir__fetch_args(tasks + FETCHED_AHEAD, false);
+}
+
 weir_status weir_submit_many_sized(weir_context *context, const weir_task *tasks, size_t task_size, uint64_t count,
                                    weir_event **out_events, uint64_t *out_submitted) {
   batch self = {.context = context, .events = out_events, .count = count};
@@ -56,9 +62,11 @@ weir_status weir_submit_many_sized(weir_context *context, const weir_task *tasks
   if (weir__is_foreign(context)) return weir__refuse_foreign("submit many");
   weir_status status = WEIR_OK;
   const char *given = (const char *)tasks;
+  bool fetches = task_size == sizeof *tasks && weir__fetch_is_due(context);
   weir__context_lock_to_submit(context);
   for (uint64_t i = 0; i < count && status == WEIR_OK; i++, given += task_size) {
     weir_task own;
+    if (fetches) fetch_ahead((const weir_task *)(const void *)given, count - i);
     const weir_task *task = weir__task_take(&own, (const weir_task *)(const void *)given, task_size, "submit many");
     status = task == NULL ? WEIR_ERROR_INVALID_ARGUMENT : weir__repeats_submit(context, task, next_event(&self));
     self.submitted += status == WEIR_OK;
@@ -173,15 +181,31 @@ static void take(const weir_prepared *prepared, taken *out) {
   if (out->task.label != NULL) out->task.label = memcpy(out->label, prepared->label, sizeof out->label);
 }
 
+// The same for a prepared task with `count` buffers, of which `left` times as many are here.
+static inline void fetch_buffers_ahead(weir_buffer *const *buffers, uint32_t count, uint64_t left) {
+  if (left <= FETCHED_AHEAD) return;
+  for (uint32_t i = 0; i < count; i++) weir__fetch_buffer(buffers[FETCHED_AHEAD * count + i], false);
+}
+
+// Of the first one, and those that a program which submits one at a time may name next.
+static inline void fetch_first(const weir_context *context, const weir_prepared *prepared, weir_buffer *const *buffers,
+                               uint64_t count) {
+  if (!weir__fetch_is_due(context)) return;
+  for (uint32_t i = 0; i < prepared->buffer_count; i++)
+    weir__fetch_buffer(buffers[i], count == 1 && prepared->form.plain && prepared->form.accesses[i].mode != WEIR_READ);
+}
+
 // Submits those that are not submitted yet. The lock is held, and passed on now and then.
 static __attribute__((noinline)) weir_status submit_rest(batch *self, const weir_prepared *prepared,
                                                          weir_buffer *const *buffers, const void *const *values) {
   taken own;
   take(prepared, &own);
+  bool fetches = weir__fetch_is_due(self->context);
   bool named =
       own.value_count > 0 || !own.form.plain; // else only a task that is not plain after all needs its arguments
   for (; self->submitted < self->count; self->submitted++) {
     weir_event **event = next_event(self);
+    if (fetches) fetch_buffers_ahead(buffers, own.buffer_count, self->count - self->submitted);
     if (named) name(&own.task, own.args, buffers, values);
     if (!weir__submit_prepared(self->context, &own.task, &own.form, buffers, event)) {
       if (!named) name(&own.task, own.args, buffers, values);
@@ -197,6 +221,7 @@ static __attribute__((noinline)) weir_status submit_rest(batch *self, const weir
 // The lock is held.
 static weir_status submit_prepared(batch *self, const weir_prepared *prepared, weir_buffer *const *buffers,
                                    const void *const *values) {
+  if (self->count > 0) fetch_first(self->context, prepared, buffers, self->count);
   if (self->count > 0 && prepared->value_count == 0 &&
       weir__submit_prepared(self->context, &prepared->task, &prepared->form, buffers, next_event(self))) {
     self->submitted++;

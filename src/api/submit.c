@@ -1,21 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "repeats/repeats.h"
 
+#include "api/fetch.h"
 #include "base/error.h"
 #include "base/structs.h"
 #include "engine/plain_whole.h"
 #include "engine/process.h"
 
-// Other threads need not wait while the lines of buffers come, since this thread has no lock yet. They take longer than
-// the rest of the submission, so they are asked for earlier where that can be guessed: programs that have many buffers
-// mostly write them in the order in which they made them.
+// Other threads need not wait while the lines of buffers come, since this thread has no lock yet.
 static weir_status look_closer(const weir_context *context, const weir_task *task) {
   if (weir__is_foreign(context)) return weir__refuse_foreign("submit");
-  for (uint32_t i = 0; task->args != NULL && i < task->arg_count; i++) {
-    const weir_arg *arg = &task->args[i];
-    weir__buffer_fetch(arg->buffer, 0);
-    if (arg->mode != WEIR_READ) weir__buffer_fetch(arg->buffer, 1);
-  }
+  weir__fetch_args(task, true);
   return WEIR_OK;
 }
 
@@ -40,7 +35,7 @@ weir_status weir_submit_sized(weir_context *context, const weir_task *given, siz
   const weir_task *task = weir__task_take(&own, given, task_size, "submit");
   if (task == NULL) return WEIR_ERROR_INVALID_ARGUMENT;
   weir_status status = WEIR_OK;
-  if (atomic_load_explicit(&context->host.many_buffers, memory_order_relaxed)) status = look_closer(context, task);
+  if (weir__fetch_is_due(context)) status = look_closer(context, task);
   if (status != WEIR_OK) return status;
   weir__context_lock_to_submit(context);
   weir_device *device;

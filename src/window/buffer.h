@@ -93,7 +93,7 @@ static_assert(offsetof(weir_buffer, id) == 2 * 64, "what comes before fills two 
 
 // Asks for these lines of a buffer, and that of its replica on the host; it may be no buffer. `later`: of the one that
 // was made so many buffers later, if it is in the same array.
-static inline void weir__buffer_fetch(const weir_buffer *buffer, uintptr_t later) {
+static inline __attribute__((always_inline)) void weir__buffer_fetch(const weir_buffer *buffer, uintptr_t later) {
   uintptr_t at = (uintptr_t)buffer + later * sizeof *buffer;
   __builtin_prefetch((const void *)at);
   __builtin_prefetch((const void *)(at + offsetof(weir_buffer, whole)));

@@ -327,6 +327,45 @@ static void children_may_be_prepared(void **state) {
   weir_context_release(context);
 }
 
+// In a context of many buffers, submissions ask for those of later tasks (api/fetch.h): of none that is not there.
+static void arrays_in_a_context_of_many_buffers(void **state) {
+  (void)state;
+  enum { MANY = 300, LAST = MANY - 1 };
+  weir_context *context = api_context("cpu:2", 0, 0);
+  weir_kernel *kernel = api_kernel(context, "add", api_add);
+  weir_buffer *numbers[MANY];
+  for (int i = 0; i < MANY; i++) numbers[i] = api_number(context, 1);
+  // Where memory ends behind them, so that a look too far is seen.
+  weir_arg(*args)[2] = malloc(LAST * sizeof *args);
+  weir_task *tasks = malloc(LAST * sizeof *tasks);
+  weir_buffer **pairs = malloc(2 * LAST * sizeof *pairs);
+  for (int i = 0; i < LAST; i++) {
+    args[i][0] = weir_reads(pairs[2 * i] = numbers[i]);
+    args[i][1] = weir_updates(pairs[2 * i + 1] = numbers[i + 1]);
+    tasks[i] = task_of(kernel, args[i], 2);
+  }
+  assert_int_equal(weir_submit_many(context, tasks, LAST, NULL, NULL), WEIR_OK);
+  assert_int_equal(api_read_number(numbers[LAST]), MANY);
+  weir_prepared *prepared = prepare(context, &tasks[0]);
+  assert_int_equal(weir_prepared_submit_many(prepared, pairs, NULL, LAST, NULL, NULL), WEIR_OK);
+  assert_int_equal(api_read_number(numbers[LAST]), MANY * (MANY + 1) / 2);
+  assert_int_equal(weir_prepared_submit(prepared, pairs + 2 * (LAST - 1), NULL, NULL), WEIR_OK);
+  assert_int_equal(api_read_number(numbers[LAST]), MANY * (MANY + 1) / 2 + LAST * MANY / 2);
+  uint64_t submitted;
+  pairs[2 * LAST - 1] = NULL;
+  args[LAST - 1][1].buffer = NULL;
+  assert_int_equal(weir_prepared_submit_many(prepared, pairs, NULL, LAST, NULL, &submitted),
+                   WEIR_ERROR_INVALID_ARGUMENT);
+  assert_int_equal(submitted, LAST - 1);
+  assert_int_equal(weir_submit_many(context, tasks, LAST, NULL, &submitted), WEIR_ERROR_INVALID_ARGUMENT);
+  assert_int_equal(submitted, LAST - 1);
+  free(args);
+  free(tasks);
+  free(pairs);
+  assert_int_equal(weir_prepared_release(prepared), WEIR_OK);
+  assert_int_equal(weir_context_release(context), WEIR_OK);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(arrays_are_submitted_in_order),
@@ -339,6 +378,7 @@ int main(void) {
       cmocka_unit_test(what_is_released_is_refused),
       cmocka_unit_test(threads_share_a_prepared_task),
       cmocka_unit_test(children_may_be_prepared),
+      cmocka_unit_test(arrays_in_a_context_of_many_buffers),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
