@@ -11,11 +11,16 @@
 
 #include "device/cpu/cpu.h"
 #include "meeting.h"
+#include "part.h"
 #include "weir/external.h"
 #include "weir/graph.h"
 
 static const uint32_t worker_counts[] = {1, 2, 5, 13};
 enum { WORKER_COUNTS = sizeof worker_counts / sizeof worker_counts[0], ROUNDS = 40 };
+
+static int rounds(void) {
+  return (int)part_count(ROUNDS);
+}
 
 static void do_nothing(const weir_work *work) {
   (void)work;
@@ -30,7 +35,7 @@ static void tasks_from_outside(void **state) {
   (void)state;
   for (size_t w = 0; w < WORKER_COUNTS; w++) {
     weir_context *context = open_cpu(worker_counts[w]);
-    for (int round = 0; round < ROUNDS; round++) {
+    for (int round = 0; round < rounds(); round++) {
       meeting all;
       meeting_initialize(&all, worker_counts[w]);
       pause_in_round(round);
@@ -50,7 +55,7 @@ static void successors_of_one_task(void **state) {
     weir_buffer *buffer;
     assert_int_equal(weir_buffer_create(context, 64, &buffer), WEIR_OK);
     weir_arg writes = weir_writes(buffer), reads = weir_reads(buffer);
-    for (int round = 0; round < ROUNDS; round++) {
+    for (int round = 0; round < rounds(); round++) {
       meeting all, hub;
       meeting_initialize(&all, worker_counts[w]);
       meeting_initialize(&hub, 2); // the task and this thread
@@ -73,7 +78,7 @@ static void successors_that_overflow_a_queue(void **state) {
   weir_buffer *buffer;
   assert_int_equal(weir_buffer_create(context, 64, &buffer), WEIR_OK);
   weir_arg writes = weir_writes(buffer), reads = weir_reads(buffer);
-  for (int round = 0; round < ROUNDS; round++) {
+  for (int round = 0; round < rounds(); round++) {
     meeting all, hub;
     meeting_initialize(&all, 5);
     meeting_initialize(&hub, 2);
@@ -96,7 +101,7 @@ static void kernels_that_are_known_to_be_long(void **state) {
     weir_kernel *kernel;
     assert_int_equal(weir_kernel_create(context, "meeting", &kernel), WEIR_OK);
     assert_int_equal(weir_kernel_set_cpu(kernel, meeting_attend), WEIR_OK);
-    for (int round = 0; round < ROUNDS; round++) {
+    for (int round = 0; round < rounds(); round++) {
       meeting all;
       meeting_initialize(&all, worker_counts[w]);
       pause_in_round(round);
@@ -140,7 +145,7 @@ static void check_thought_tiny(uint32_t workers, weir_progress_function progress
   assert_int_equal(weir_kernel_create(context, "meeting", &kernel), WEIR_OK);
   assert_int_equal(weir_kernel_set_cpu(kernel, meeting_attend), WEIR_OK);
   if (progress != NULL) assert_int_equal(weir_context_set_progress(context, progress, NULL), WEIR_OK);
-  for (int round = 0; round < ROUNDS / 4; round++) meet_though_tiny(context, kernel, workers, round);
+  for (int round = 0; round < rounds() / 3; round++) meet_though_tiny(context, kernel, workers, round);
   weir_context_release(context);
 }
 
@@ -186,7 +191,7 @@ static void nodes_of_a_graph(void **state) {
       weir_task task = {.host = meeting_attend, .user = &all, .args = &reads, .arg_count = 1};
       assert_int_equal(weir_graph_add(graph, &task, NULL), WEIR_OK);
     }
-    for (int round = 0; round < ROUNDS; round++) {
+    for (int round = 0; round < rounds(); round++) {
       meeting_initialize(&all, worker_counts[w]);
       pause_in_round(round);
       assert_int_equal(weir_graph_launch(graph, NULL), WEIR_OK);

@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "mpi_devices.h"
+#include "part.h"
 #include "random.h"
 #include "rank_threads.h"
 #include "weir/cuda.h"
@@ -94,7 +95,8 @@ static void expect_steps(uint64_t seed, uint32_t size) {
 
 static void run_large(uint32_t direct, uint64_t piece_bytes, bool expects_direct) {
   uint64_t sent = 0, received = 0;
-  for (uint64_t seed = 1; seed <= 4; seed++) {
+  const test_part seeds = part_of(4);
+  for (uint64_t seed = seeds.first + 1; seed <= seeds.end; seed++) {
     rank_run runs[3];
     const weir_mpi_options options = {.direct = direct, .direct_bytes = 100000, .piece_bytes = piece_bytes};
     expect_steps(seed, 3);
@@ -269,7 +271,8 @@ static void cancel_body(rank_run *run) {
 
 static void test_cancelled(void **state) {
   (void)state;
-  for (uint64_t seed = 1; seed <= 18; seed++) {
+  const test_part seeds = part_of(18);
+  for (uint64_t seed = seeds.first + 1; seed <= seeds.end; seed++) {
     rank_run runs[2];
     const weir_mpi_options options = {.direct = WEIR_MPI_DIRECT_ALWAYS, .direct_bytes = 1000};
     rank_threads_run(runs, 2, seed, &options, cancel_body);
