@@ -11,6 +11,7 @@
 
 #include "base/allocate.h"
 #include "device/cuda/pinned.h"
+#include "random.h"
 
 enum { RANGES = 200, BYTES = 64, GAP = 16, STEP = BYTES + GAP, ROUNDS = 2000 };
 
@@ -51,6 +52,37 @@ static void test_devices(void **state) {
   for (uint32_t i = 0; i < 9; i++) assert_int_equal(known(i), i % 3 != 0);
   weir__cuda_pinned_forget(&other);
   for (uint32_t i = 0; i < 9; i++) assert_false(known(i));
+}
+
+// In any order, with a model: which ranges are there, and of which device.
+static void test_random(void **state) {
+  (void)state;
+  enum { MOST = 3000, TURNS = 20000 };
+  static uint8_t model[MOST]; // 0: not there
+  const char *base = (const char *)(uintptr_t)0x20000000;
+  random_state random = {3};
+  for (uint32_t i = 0; i < TURNS; i++) {
+    // Upwards, downwards, and anywhere.
+    uint32_t range = i % 3 == 0 ? i / 3 % MOST : i % 3 == 1 ? MOST - 1 - i / 3 % MOST : random_below(&random, MOST);
+    const char *address = base + (uint64_t)range * STEP;
+    assert_int_equal(weir__cuda_pinned_covers(address, BYTES), model[range] != 0);
+    if (model[range] != 0) {
+      weir__cuda_pinned_remove(address);
+      model[range] = 0;
+    } else {
+      model[range] = (uint8_t)(1 + random_below(&random, 2));
+      weir__cuda_pinned_add(model[range] == 1 ? &one : &other, address, BYTES);
+    }
+    if (i % (TURNS / 4) != TURNS / 4 - 1) continue;
+    weir__cuda_pinned_forget(&other);
+    for (uint32_t k = 0; k < MOST; k++) {
+      if (model[k] == 2) model[k] = 0;
+      assert_int_equal(weir__cuda_pinned_covers(base + (uint64_t)k * STEP, BYTES), model[k] != 0);
+      assert_false(weir__cuda_pinned_covers(base + (uint64_t)k * STEP + BYTES, 1));
+    }
+  }
+  weir__cuda_pinned_forget(&one);
+  for (uint32_t k = 0; k < MOST; k++) assert_false(weir__cuda_pinned_covers(base + (uint64_t)k * STEP, BYTES));
 }
 
 // A thread's range is known while it is there, whatever others do, and not after.
@@ -156,8 +188,9 @@ static void test_no_memory(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_ranges),  cmocka_unit_test(test_devices),   cmocka_unit_test(test_threads),
-      cmocka_unit_test(test_readers), cmocka_unit_test(test_no_memory), cmocka_unit_test(test_growth),
+      cmocka_unit_test(test_ranges),  cmocka_unit_test(test_devices), cmocka_unit_test(test_random),
+      cmocka_unit_test(test_threads), cmocka_unit_test(test_readers), cmocka_unit_test(test_no_memory),
+      cmocka_unit_test(test_growth),
 #ifndef __SANITIZE_THREAD__
       cmocka_unit_test(test_many),
 #endif
