@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "api.h"
+#include "weir/error.h"
+#include "weir/external.h"
 #include "weir/graph.h"
 #include "window/buffer.h"
 
@@ -249,6 +251,56 @@ static void memory_of_the_host_is_aligned(void **state) {
   weir_context_release(context);
 }
 
+typedef struct asked {
+  uint64_t offset, bytes;
+  uint32_t count;
+  bool refuses;
+} asked;
+
+static weir_status ask(void *user, uint64_t offset, uint64_t bytes) {
+  asked *self = user;
+  self->offset = offset;
+  self->bytes = bytes;
+  self->count++;
+  return self->refuses ? weir_set_last_error(WEIR_ERROR_UNAVAILABLE, "they are elsewhere") : WEIR_OK;
+}
+
+static void a_library_is_asked_before_reads(void **state) {
+  (void)state;
+  weir_context *context = api_context("cpu:1", 0, 0);
+  weir_buffer *buffer = api_number(context, 5), *other = api_number(context, 6);
+  asked own = {0};
+  uint64_t found = 0;
+  assert_int_equal(weir_buffer_set_may_read(buffer, ask, &own), WEIR_OK);
+  assert_int_equal(weir_read(buffer, 0, WEIR_WHOLE, &found), WEIR_OK);
+  assert_true(found == 5 && own.count == 1 && own.offset == 0 && own.bytes == 8);
+  assert_int_equal(weir_copy(other, 0, buffer, 4, WEIR_WHOLE, NULL), WEIR_OK);
+  assert_true(own.count == 2 && own.offset == 4 && own.bytes == 4);
+  own.refuses = true;
+  api_expect(weir_read(buffer, 1, 2, &found), WEIR_ERROR_UNAVAILABLE, "read: they are elsewhere", NULL);
+  api_expect(weir_copy_out(buffer, 0, 8, &found, NULL), WEIR_ERROR_UNAVAILABLE, "copy out: they are elsewhere", NULL);
+  api_expect(weir_copy(other, 0, buffer, 0, 8, NULL), WEIR_ERROR_UNAVAILABLE, "copy: they are elsewhere", NULL);
+  assert_int_equal(own.count, 5);
+  // Ranges that are wrong, writes and tasks are not asked about.
+  api_expect(weir_read(buffer, 8, 1, &found), WEIR_ERROR_OUT_OF_RANGE, "buffer", NULL);
+  api_expect(weir_read(buffer, 4, 8, &found), WEIR_ERROR_OUT_OF_RANGE, "buffer", NULL);
+  api_expect(weir_read(buffer, 0, 0, &found), WEIR_ERROR_INVALID_ARGUMENT, NULL);
+  assert_int_equal(weir_copy_in(buffer, 0, 8, &found, NULL), WEIR_OK);
+  const weir_arg args[] = {weir_reads(buffer), weir_updates(other)};
+  assert_int_equal(api_await(api_submit_host(context, api_add, NULL, args, 2)), WEIR_OK);
+  assert_int_equal(own.count, 5);
+  api_expect(weir_buffer_release(buffer), WEIR_ERROR_INVALID_ARGUMENT, "a library's", "weir_mpi_buffer_release", NULL);
+  assert_int_equal(weir_buffer_set_may_read(buffer, NULL, NULL), WEIR_OK);
+  assert_int_equal(weir_read(buffer, 0, 8, &found), WEIR_OK);
+  // Another buffer in its place has nobody to ask.
+  assert_int_equal(weir_buffer_release(buffer), WEIR_OK);
+  api_expect(weir_buffer_set_may_read(buffer, ask, &own), WEIR_ERROR_RELEASED, NULL);
+  api_expect(weir_buffer_set_may_read(NULL, ask, &own), WEIR_ERROR_INVALID_ARGUMENT, NULL);
+  assert_int_equal(api_read_number(api_number(context, 7)), 7);
+  assert_int_equal(own.count, 5);
+  weir_context_release(context);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(buffers_know_their_size_and_label), cmocka_unit_test(labels_are_cut_at_47_bytes),
@@ -257,7 +309,7 @@ int main(void) {
       cmocka_unit_test(arguments_point_to_their_range),    cmocka_unit_test(copies_move_bytes),
       cmocka_unit_test(large_copies_move_every_byte),      cmocka_unit_test(copies_with_wrong_ranges_are_refused),
       cmocka_unit_test(copy_between_contexts_is_refused),  cmocka_unit_test(release_while_in_use),
-      cmocka_unit_test(memory_of_the_host_is_aligned),
+      cmocka_unit_test(memory_of_the_host_is_aligned),     cmocka_unit_test(a_library_is_asked_before_reads),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
