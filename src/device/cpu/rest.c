@@ -6,7 +6,7 @@
 #include "base/clock.h"
 
 enum {
-  SPINS_A_LOOK = 8,   // rounds between looks for what is held back
+  SPINS_A_LOOK = 256, // rounds between looks for what is held back
   HELD_AT_REST = 60,  // times long_ticks that no more has come,
   HELD_LONG = 300,    // or that it waits in all
   SPIN_ROUNDS = 150,  // looks for work before sleeping, about 5 us
