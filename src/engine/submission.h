@@ -51,8 +51,8 @@ static inline uint64_t weir__storage_bit(uint32_t index) {
 
 // The first access from `index` on that may need storage; what is beyond the accesses if there is none.
 static inline uint32_t weir__storage_next(uint64_t needs_storage, uint32_t index) {
+  if (needs_storage == UINT64_MAX) return index; // as in launches, which have many accesses
   uint64_t rest = needs_storage >> (index < 63 ? index : 63);
-  if (rest & 1) return index;
   return rest == 0 ? UINT32_MAX : index + (uint32_t)__builtin_ctzll(rest);
 }
 
