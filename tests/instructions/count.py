@@ -42,7 +42,7 @@ SUBMISSIONS = [
 # name, the functions in which instructions count, how many of what is counted there are in a pass of dynroute_a.0
 ON_A_CARD = [
     ("task on a card", ["weir__submit_plain_ahead"], 252),
-    ("buffer, made and released", ["weir_buffer_create", "weir_buffer_release"], 2 * 240), # `replay` runs it twice
+    ("buffer, made and released", ["weir_buffer_create", "weir_buffer_release"], 2 * 240),  # `replay` runs it twice
 ]
 PASSES = (4, 12)
 
