@@ -56,6 +56,47 @@ static void test_transfers(void **state) {
   share_run("cuda,cpu:2", contents_follow_tasks);
 }
 
+// Tiny buffers that are overwritten as a whole while a task uses them get other storage. Where no more may be left behind, they
+// take turns with what was.
+static uint64_t renames_expected;
+
+static void tiny_buffers_are_renamed(share *s) {
+  enum { TINY = 16, VERSIONS = 20 };
+  weir_buffer *buffer = share_buffer(s, TINY), *other = share_buffer(s, TINY), *outs[VERSIONS];
+  uint32_t numbers[TINY];
+  for (int i = 0; i < VERSIONS; i++) outs[i] = share_buffer(s, TINY);
+  share_submit(s, s->set, s->cuda, other, TINY, 1, NULL);
+  share_submit(s, s->set, s->cuda, buffer, TINY, 5, NULL);
+  share_submit(s, s->held, s->cuda, other, TINY, 2, NULL); // nothing that reads `other` runs before share_open
+  for (uint32_t i = 0; i < VERSIONS; i++) {
+    share_sum(s, s->cuda, outs[i], buffer, other, TINY, NULL);
+    share_submit(s, s->set, s->cuda, buffer, TINY, 100 * i, NULL);
+  }
+  uint64_t renamed = statistics_of(s).renamed;
+  share_open();
+  share_ok(weir_finish(s->context));
+  assert_int_equal(renamed, renames_expected);
+  for (uint32_t i = 0; i < VERSIONS; i++) {
+    read_out(outs[i], numbers, TINY);
+    for (uint32_t j = 0; j < TINY; j++)
+      assert_int_equal(numbers[j], stepped(1 + j, 2) + (i == 0 ? 5 : 100 * (i - 1)) + j);
+  }
+  read_out(buffer, numbers, TINY);
+  for (uint32_t j = 0; j < TINY; j++) assert_int_equal(numbers[j], 100 * (VERSIONS - 1) + j);
+}
+
+static void test_tiny_buffers(void **state) {
+  (void)state;
+  static const struct {
+    uint64_t limit, renames;
+  } cases[] = {{0, 20}, {1, 0}, {64, 20}, {5 * 64, 20}}; // 64 and more: of blocks whose users are awaited, in the end
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    renames_expected = cases[i].renames;
+    share_run_with(&(weir_context_options){.devices = "cuda,cpu:2", .rename_limit = cases[i].limit},
+                   tiny_buffers_are_renamed);
+  }
+}
+
 // A part is written where the rest is not: a later reader gets each from where it is.
 static void parts_are_completed(share *s) {
   weir_buffer *buffer = share_buffer(s, COUNT);
@@ -637,6 +678,7 @@ static void test_graph_behind_failure(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_transfers),
+      cmocka_unit_test(test_tiny_buffers),
       cmocka_unit_test(test_inputs),
       cmocka_unit_test(test_parts),
       cmocka_unit_test(test_round_trip),
