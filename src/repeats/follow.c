@@ -32,15 +32,15 @@ static uint64_t count_in_flight(const weir_context *context, uint32_t *out_launc
   return tasks;
 }
 
-// The window is full when as many tasks are in flight, so a run may have to wait. False: others have begun one meanwhile, or there
-// are too many launches.
+// The window is full when as many tasks are in flight, so a run may have to wait. False: others have begun one meanwhile, or nothing
+// is looked at any more, or there are too many launches.
 static bool await_room(weir_context *context) {
   const weir__repeats *self = context->repeating.repeats;
   uint32_t launches;
   while (count_in_flight(context, &launches) >= context->host.window.size) {
     weir__context_flush(context);
     weir__submission_wait(context, WEIR__TRACE_WINDOW, context->host.window.live.oldest + 1, WEIR_FOREVER);
-    if (self->count > 0 || self->settling) return false;
+    if (self->count > 0 || self->settling || self->asleep) return false;
   }
   return launches < WEIR__REPEATS_IN_FLIGHT;
 }
@@ -168,7 +168,7 @@ static void pass_by(weir_context *context) {
 bool weir__repeats_take(weir_context *context, const weir_task *task, weir_event **out_event) {
   weir__repeats *self = context->repeating.repeats;
   if (self->settling) weir__repeats_await_settled(context);
-  if (self->settling) return false;
+  if (self->settling || self->asleep) return false;
   if (self->since < WEIR__REPEATS_LONG_LOOP) self->since++;
   if (context->repeating.cut) {
     context->repeating.cut = false;

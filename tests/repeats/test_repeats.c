@@ -377,6 +377,73 @@ static void threads_break_into_each_other(void **state) {
   }
 }
 
+static void nap(long ns) {
+  nanosleep(&(struct timespec){.tv_nsec = ns}, NULL);
+}
+
+typedef struct gate {
+  _Atomic bool open, begun;
+  program *shared;
+} gate;
+
+static void stands(const weir_work *work) {
+  gate *self = work->user;
+  while (!atomic_load(&self->open)) nap(100000);
+}
+
+// Puts the trace cache to sleep while the other thread waits for room, and opens the gate.
+static void *bore(void *argument) {
+  enum { NEW = 2500 }; // more tasks than are looked at while nothing comes again
+  gate *self = argument;
+  weir_context *context = self->shared->context;
+  weir_buffer *buffer;
+  assert_int_equal(weir_buffer_create(context, NEW * sizeof(uint32_t), &buffer), WEIR_OK);
+  while (!atomic_load(&self->begun)) nap(100000);
+  nap(20000000);
+  for (uint32_t i = 0; i < NEW; i++) {
+    const uint32_t no = 0;
+    const weir_arg args[] = {weir_updates_range(buffer, i * sizeof no, sizeof no), weir_value(&no, sizeof no)};
+    weir_event *event; // a run ends with each, so that none is begun
+    assert_int_equal(
+        weir_submit(context, &(weir_task){.kernel = self->shared->fail, .args = args, .arg_count = 2}, &event),
+        WEIR_OK);
+    weir_event_release(event);
+  }
+  atomic_store(&self->open, true);
+  weir_buffer_release(buffer);
+  return NULL;
+}
+
+// A run that waits for room is not begun if nothing is looked at any more: its first task would be held back, and overtaken.
+static void the_cache_falls_asleep_while_a_run_waits_for_room(void **state) {
+  (void)state;
+  enum { WINDOW = 4096, PASSES = 3 }; // in a run: the window is full before too many launches are in flight
+  program self;
+  open_with(&self, (weir_context_options){.devices = "cpu:2", .window = WINDOW});
+  for (uint32_t i = 0; i < 8; i++) {
+    for (uint32_t j = 0; j < PASSES; j++) pass(&self, 0, TASKS, i);
+    assert_int_equal(weir_finish(self.context), WEIR_OK);
+  }
+  assert_true(statistics(&self).repeated > 0);
+  gate before = {.shared = &self};
+  pthread_t thread;
+  assert_int_equal(pthread_create(&thread, NULL, bore, &before), 0);
+  weir_kernel *stand = kernel(self.context, "stand", stands);
+  weir_arg args[BUFFERS];
+  for (uint32_t i = 0; i < BUFFERS; i++) args[i] = weir_updates(self.buffers[i]);
+  const weir_task task = {.kernel = stand, .user = &before, .args = args, .arg_count = BUFFERS};
+  assert_int_equal(weir_submit(self.context, &task, NULL), WEIR_OK);
+  (void)statistics(&self); // a run may begin with the next task
+  const uint32_t runs = WINDOW / (PASSES * TASKS) + 2;
+  for (uint32_t i = 0; i < runs; i++) {
+    if (i == runs - 2) atomic_store(&before.begun, true);
+    for (uint32_t j = 0; j < PASSES; j++) pass(&self, 0, TASKS, i);
+  }
+  expect(&self);
+  pthread_join(thread, NULL);
+  close(&self);
+}
+
 // Passes of the program, each of which is waited for.
 static void passes(program *self, uint32_t count) {
   for (uint32_t i = 0; i < count; i++) {
@@ -488,6 +555,7 @@ int main(void) {
       cmocka_unit_test(idle_threads_break_off_what_they_saw),
       cmocka_unit_test(failures_stay_where_they_are),
       cmocka_unit_test(threads_break_into_each_other),
+      cmocka_unit_test(the_cache_falls_asleep_while_a_run_waits_for_room),
       cmocka_unit_test(short_kernels_are_followed_by_default),
       cmocka_unit_test(nothing_is_followed_elsewhere),
       cmocka_unit_test(long_and_host_tasks_are_not_followed_by_default),
