@@ -198,12 +198,12 @@ static __attribute__((noinline)) void complete(weir_context *context, const weir
   if (context->profile != NULL) weir__profile_done(context, task, completion);
   if (task->event != NULL) finish_event(context, task, completion, text);
   bool all_readers = rules->marks_readers == NULL || !rules->marks_readers(context, completion);
-  if (rules->done != NULL) rules->done(context, task);
   if (failed && all_readers && context->stalled.task != NULL && context->stalled.listed)
     poison_stalled(context, task->id);
   context->host.statistics.done += task->kind != WEIR__TASK_TRANSFER;
   if (task->commutes != WEIR__COMMUTES_NOT) weir__commute_leave(&context->host.window, task, failed);
   weir__window_complete(&context->host.window, task, failed && all_readers);
+  if (rules->done != NULL) rules->done(context, task); // what those that are to be skipped looked at may be gone now
 }
 
 // A task has no blocker left, and nobody wants to know when.

@@ -3,8 +3,11 @@
 // Nodes of graphs that fail, and poison from outside: which nodes run, what they leave, and which bytes are poisoned then are as
 // if nodes ran one after another. An edge that others imply is left out, though a failure must reach who would read by it.
 // WEIR_TEST_SEED seeds it.
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -204,9 +207,53 @@ static void failure_crosses_an_edge_without_data(void **state) {
   weir_context_release(w.context);
 }
 
+typedef struct gate {
+  _Atomic bool reached, open;
+} gate;
+
+static void stand(const weir_work *work) {
+  gate *self = work->user;
+  atomic_store(&self->reached, true);
+  while (!atomic_load(&self->open)) sched_yield();
+}
+
+static void nothing(const weir_work *work) {
+  (void)work;
+}
+
+// A launch is cancelled whose graph was released, so that it is freed with it: the tasks that read its outputs name it.
+static void readers_of_a_cancelled_launch_name_it(void **state) {
+  (void)state;
+  world w;
+  set_up(&w, "cpu:1", 0);
+  gate before = {.open = false};
+  assert_int_equal(weir_submit(w.context, &(weir_task){.host = stand, .user = &before}, NULL), WEIR_OK);
+  while (!atomic_load(&before.reached)) sched_yield();
+  weir_graph *graph;
+  assert_int_equal(weir_graph_create(w.context, NULL, &graph), WEIR_OK);
+  const weir_arg updated = weir_updates(w.buffers[0]), read = weir_reads(w.buffers[0]);
+  const weir_task node = {.host = nothing, .args = &updated, .arg_count = 1};
+  for (int i = 0; i < 2; i++) assert_int_equal(weir_graph_add(graph, &node, NULL), WEIR_OK);
+  assert_int_equal(weir_graph_launch(graph, NULL), WEIR_OK);
+  assert_int_equal(weir_graph_release(graph), WEIR_OK);
+  weir_context_cancel(w.context);
+  weir_event *event;
+  const weir_task reader = {.host = nothing, .args = &read, .arg_count = 1};
+  assert_int_equal(weir_submit(w.context, &reader, &event), WEIR_OK);
+  atomic_store(&before.open, true);
+  assert_int_equal(weir_event_wait(event, WEIR_FOREVER), WEIR_ERROR_UPSTREAM_FAILED);
+  assert_non_null(strstr(weir_event_message(event), "for bytes [0, 24)"));
+  assert_non_null(strstr(weir_event_message(event), "'graph'"));
+  weir_event_release(event);
+  weir_context_release(w.context);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(failure_crosses_an_edge_without_data),
-                                     cmocka_unit_test(on_the_cpu), cmocka_unit_test(on_a_simulated_device),
-                                     cmocka_unit_test(with_boxes), cmocka_unit_test(in_flight)};
+                                     cmocka_unit_test(on_the_cpu),
+                                     cmocka_unit_test(on_a_simulated_device),
+                                     cmocka_unit_test(with_boxes),
+                                     cmocka_unit_test(in_flight),
+                                     cmocka_unit_test(readers_of_a_cancelled_launch_name_it)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
