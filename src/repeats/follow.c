@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Following a run that came before.
+#include "base/clock.h"
 #include "repeats/state.h"
 
 enum {
@@ -102,6 +103,7 @@ static bool try_repeat(weir_context *context, weir__repeat *repeat, const weir_t
     return false;
   }
   self->repeat = repeat;
+  self->begun = weir__ticks();
   weir__repeats_use(self, repeat);
   weir__repeats_hold(context, 1);
   weir_device *copier = context->devices.copier;

@@ -55,7 +55,7 @@ static void see_again(weir__repeats *self, weir__repeat *repeat) {
   if (!repeat->useless && repeat->seen <= self->familiar) self->looks = self->most_looks;
   if (!repeat->useless || repeat->seen < LOOK_AGAIN) return;
   repeat->useless = false;
-  repeat->broke = repeat->came = 0;
+  repeat->broke = repeat->came = repeat->slow = 0;
 }
 
 void weir__repeats_give_up(weir__repeats *self, weir__repeat *repeat) {

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // How what a trace cache holds back goes its way: as a launch, or task by task.
+#include "base/clock.h"
 #include "base/error.h"
 #include "engine/queue.h"
 #include "repeats/state.h"
 
 enum {
   BROKE_OFTEN = 4, // a repeat that broke so often, and more often than it came, is given up
+  // A program that takes longer than this from task to task is not bound by what they cost. What is held back begins late for nothing.
+  SLOW_NS = 500,
+  SLOW_OFTEN = 4, // a repeat that came so slowly so often in a row is given up
 };
 
 static void release(weir_context *context) {
@@ -17,10 +21,19 @@ static void release(weir_context *context) {
   weir__repeats_hold(context, 0);
 }
 
+// Whether the run that is followed came so slowly that to hold it back cost more than it gained. Not asked where the caller chose to
+// have runs followed.
+static bool came_slowly(const weir__repeats *self) {
+  const weir__run *run = &self->repeat->run;
+  if (self->everywhere || self->tests || run->device->ops->run_ahead) return false;
+  return weir__ticks() - self->begun > weir__ticks_per_us() * run->count * SLOW_NS / 1000;
+}
+
 bool weir__repeats_launch(weir_context *context, weir_event **out_event) {
   weir__repeats *self = context->repeating.repeats;
   weir__repeat *repeat = self->repeat;
   weir__id task = context->host.window.next;
+  bool slow = came_slowly(self);
   // Where memory is short the lock is released meanwhile, and an idle thread would submit what is held back a second time.
   self->settling = true;
   bool launched = weir__repeat_launch(context, repeat, &self->bound, out_event);
@@ -40,6 +53,8 @@ bool weir__repeats_launch(weir_context *context, weir_event **out_event) {
   self->next_sleep = WEIR__REPEATS_FIRST_SLEEP;
   release(context);
   weir__repeats_begin_run(context);
+  repeat->slow = slow ? repeat->slow + 1 : 0;
+  if (repeat->slow >= SLOW_OFTEN) weir__repeats_give_up(self, repeat);
   return true;
 }
 

@@ -24,7 +24,8 @@ typedef struct weir__repeat {
   struct weir__repeat *then; // what came after it last time; NULL: something else
   uint32_t seen;             // how often it came and was not followed
   uint32_t came, broke;      // how often it was launched, and how often it went on in another way
-  bool useless;              // its graph cannot be made, or it broke too often
+  uint32_t slow;             // how often in a row its tasks came so slowly that it was not worth it
+  bool useless;              // its graph cannot be made, or it broke or was slow too often
 } weir__repeat;
 
 // Takes the tasks of `run`, which is empty then. NULL: no memory.

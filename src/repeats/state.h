@@ -34,6 +34,7 @@ struct weir__repeats {
   // The run that is followed.
   weir__repeat *repeat;
   weir__bound bound;
+  uint64_t begun;          // weir__ticks of its first task
   uint32_t count, entered; // tasks that are held back, and how many of these have been submitted after all
   bool settling;           // a thread submits or launches them
   // An idle thread submitted what was held back of `broken` (NULL: forgotten): so many of its tasks are still to come, and then

@@ -545,6 +545,39 @@ static void runs_that_break_off_are_given_up(void **state) {
   close(&self);
 }
 
+static uint64_t clock_ns(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+// Passes of a program that does something else between two tasks.
+static void slow_passes(program *self, uint32_t count) {
+  for (uint32_t i = 0; i < count; i++) {
+    for (uint32_t j = 0; j < TASKS; j++) {
+      uint64_t begun = clock_ns();
+      while (clock_ns() < begun + 1000) continue;
+      submit(self, &self->steps[j], NULL);
+    }
+    assert_int_equal(weir_finish(self->context), WEIR_OK);
+  }
+}
+
+// By default a run whose tasks come slowly is not held back for long: its device has nothing to do meanwhile.
+static void runs_that_come_slowly_are_given_up_by_default(void **state) {
+  (void)state;
+  program self;
+  open_with(&self, (weir_context_options){.devices = "cpu:2"});
+  passes(&self, 3);
+  learn(&self);
+  slow_passes(&self, 30);
+  uint64_t repeated = statistics(&self).repeated;
+  slow_passes(&self, 30);
+  assert_int_equal(statistics(&self).repeated, repeated);
+  expect(&self);
+  close(&self);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(passes_break_off_at_every_position),
@@ -560,6 +593,7 @@ int main(void) {
       cmocka_unit_test(nothing_is_followed_elsewhere),
       cmocka_unit_test(long_and_host_tasks_are_not_followed_by_default),
       cmocka_unit_test(runs_that_break_off_are_given_up),
+      cmocka_unit_test(runs_that_come_slowly_are_given_up_by_default),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
