@@ -85,7 +85,8 @@ static inline __attribute__((always_inline)) bool take_args(weir_context *contex
   uint16_t here = weir__space_bit(space);
   uint64_t check = ++context->checks, values = 0, bare = 0, tiny = 0, storage = 0;
   uint32_t needs = 0;
-  for (const weir_arg *arg = task->args, *end = arg + task->arg_count; arg != end; arg++) {
+  const weir_arg *arg = task->args; // NULL where there are none
+  for (uint32_t left = task->arg_count; left > 0; left--, arg++) {
     uint64_t mode = weir__plain_mode(arg);
     if (mode == WEIR_VALUE) {
       if (!weir__plain_is_value(arg)) return false;

@@ -17,7 +17,7 @@
 #include "sweep.h"
 #include "weir/enqueue.h"
 
-enum { BYTES = 1024, ROUNDS = 3, MANY = 400 };
+enum { BYTES = 1024, ROUNDS = 3, MANY = 2000 };
 
 static void fill(const weir_enqueue *call, uint32_t value) {
   const weir_enqueue_arg *to = &call->args[0];

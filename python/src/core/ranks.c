@@ -187,9 +187,9 @@ static PyObject *ranks_statistics(PyObject *self, PyObject *job_object) {
   mpi.get_statistics_sized(handle, &s, sizeof s);
   END_JOB
 #define K(member) #member, (unsigned long long)s.member
-  return Py_BuildValue("{sKsKsKsKsKsKsKsKsKsKsK}", K(submitted), K(skipped), K(tasks), K(messages_sent),
-                       K(bytes_sent), K(messages_received), K(bytes_received), K(poisoned), K(control_messages),
-                       K(direct_sent), K(direct_received));
+  return Py_BuildValue("{sKsKsKsKsKsKsKsKsKsKsK}", K(submitted), K(skipped), K(tasks), K(messages_sent), K(bytes_sent),
+                       K(messages_received), K(bytes_received), K(poisoned), K(control_messages), K(direct_sent),
+                       K(direct_received));
 #undef K
 }
 
