@@ -31,7 +31,7 @@ static inline bool take_part(const weir_arg *arg, weir__access *access) {
 
 enum { ARRIVES = 16 }; // besides WEIR__PLAIN_RANGED and so on: contents of some buffer may be on their way
 
-// What the storage of an access is like.
+// What an access needs of storage.
 typedef enum storage_need {
   STAYS,     // it is used as it is
   BARE,      // there is none, of a buffer of which nothing is anywhere, and all of which is written
@@ -89,9 +89,7 @@ static inline __attribute__((always_inline)) bool take_args(weir_context *contex
   for (uint32_t left = task->arg_count; left > 0; left--, arg++) {
     uint64_t mode = weir__plain_mode(arg);
     if (mode == WEIR_VALUE) {
-      if (!weir__plain_is_value(arg)) return false;
-      values += arg->bytes + 8 + 15;
-      needs |= WEIR__PLAIN_VALUED;
+      if (!weir__plain_take_value(arg, &values, &needs)) return false;
       continue;
     }
     weir_buffer *buffer = arg->buffer;

@@ -45,8 +45,13 @@ typedef struct weir__plain_args {
   uint64_t overwritten; // bit i: access i overwrites all of a buffer
 } weir__plain_args;
 
-static inline bool weir__plain_is_value(const weir_arg *arg) {
-  return arg->value != NULL && arg->bytes - 1 < WEIR__MAX_VALUE_BYTES;
+// Adds the room that a value takes, with the gap before it. False: it is wrong.
+static inline __attribute__((always_inline)) bool weir__plain_take_value(const weir_arg *arg, uint64_t *values,
+                                                                         uint32_t *needs) {
+  if (arg->value == NULL || arg->bytes - 1 >= WEIR__MAX_VALUE_BYTES) return false;
+  *values += arg->bytes + 8 + 15;
+  *needs |= WEIR__PLAIN_VALUED;
+  return true;
 }
 
 // Many or large values, which need more room than a slot has. What is in the slot already moves. False: no memory.
@@ -105,9 +110,7 @@ static inline bool weir__plain_take_args(weir_context *context, const weir_task 
   for (uint32_t left = task->arg_count; left > 0; left--, arg++) {
     uint64_t mode = weir__plain_mode(arg);
     if (mode == WEIR_VALUE) {
-      if (!weir__plain_is_value(arg)) return false;
-      values += arg->bytes + 8 + 15;
-      needs |= WEIR__PLAIN_VALUED;
+      if (!weir__plain_take_value(arg, &values, &needs)) return false;
       continue;
     }
     bool whole = arg->offset == 0 && arg->bytes == WEIR_WHOLE;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a CPU worker does that finds no task: it watches for one, looks after the others, and sleeps.
+// A CPU worker that finds no task watches for one, looks after the others, and sleeps.
 #ifndef WEIR_DEVICE_CPU_REST_H
 #define WEIR_DEVICE_CPU_REST_H
 
