@@ -80,13 +80,14 @@ static void count_threads(weir_context *context, const char *names) {
   context->host.crowded = cores <= FEW_CORES || (workers > 0 && workers + threads + FEW_CORES >= cores);
 }
 
-// The threads that issue the tasks of devices get cores that the CPU's workers leave, as far as there are some.
+// The threads that issue the tasks of devices get cores that the CPU's workers leave, as far as there are some that are free.
 static void pin_threads(const weir_context *context) {
   uint32_t core = 0;
   for (uint32_t i = 0; i < context->host.device_count; i++)
     core += strcmp(context->host.devices[i]->ops->kind, "cpu") == 0 ? context->host.devices[i]->lanes : 0;
   for (uint32_t i = 0; i < context->host.device_count && core > 0; i++) {
-    if (context->host.devices[i]->thread != NULL) weir__pin_thread(*context->host.devices[i]->thread, core++);
+    weir_device *device = context->host.devices[i];
+    if (device->thread != NULL) (void)weir__core_take(*device->thread, core++, &device->core);
   }
 }
 

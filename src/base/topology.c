@@ -4,9 +4,14 @@
 #include "base/topology.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <hwloc.h>
 #include <sched.h>
+#include <stddef.h>
 #include <stdio.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
 
 #define HWLOC_SYMBOLS(X)                                                                                               \
   X(hwloc_topology_init)                                                                                               \
@@ -83,13 +88,42 @@ static void load(void) {
   }
 }
 
-bool weir__pin_thread(pthread_t thread, uint32_t index) {
-  pthread_once(&topology_once, load);
-  if (index >= topology.core_count) return false;
+// A name that begins with a zero byte is in no file system.
+static bool take(uint32_t unit, weir__core *out_core) {
+  struct sockaddr_un address = {.sun_family = AF_UNIX};
+  int length = snprintf(address.sun_path + 1, sizeof address.sun_path - 1, "weir core %u", unit);
+  int name = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  socklen_t bytes = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length);
+  int error = name < 0 || bind(name, (struct sockaddr *)&address, bytes) != 0 ? errno : 0;
+  if (error != 0 && name >= 0) close(name);
+  if (error == EADDRINUSE) return false;
+  *out_core = (weir__core){.taken = true, .name = error == 0 ? name : -1};
+  return true;
+}
+
+static bool pin(pthread_t thread, uint32_t unit) {
   cpu_set_t set;
   CPU_ZERO(&set);
-  CPU_SET(topology.cores[index], &set);
+  CPU_SET(unit, &set);
   return pthread_setaffinity_np(thread, sizeof set, &set) == 0;
+}
+
+bool weir__core_take(pthread_t thread, uint32_t first, weir__core *out_core) {
+  pthread_once(&topology_once, load);
+  *out_core = (weir__core){.taken = false};
+  if (first >= topology.core_count) return false;
+  for (uint32_t i = 0; i < topology.core_count && !out_core->taken; i++) {
+    uint32_t unit = topology.cores[(first + i) % topology.core_count];
+    if (!take(unit, out_core) || pin(thread, unit)) continue;
+    weir__core_give(out_core);
+    return false;
+  }
+  return out_core->taken;
+}
+
+void weir__core_give(weir__core *core) {
+  if (core->taken && core->name >= 0) close(core->name);
+  *core = (weir__core){.taken = false};
 }
 
 void weir__unpin(void) {

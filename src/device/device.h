@@ -19,6 +19,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/topology.h"
 #include "device/kernel.h"
 #include "memory/pool.h"
 #include "weir/graph.h"
@@ -186,6 +187,7 @@ struct weir_device {
   uint64_t
       parts_end_ns; // guarded by the context's lock: when the last part of a resident split launch ended, in its time
   const pthread_t *thread; // that issues its tasks, for one that is `threaded`
+  weir__core core;         // of that thread; taken and given back by the context
   char name[64];           // set by `create`
   char description[160];
   weir_device_info info; // set by the context, once it is created

@@ -119,7 +119,9 @@ static void destroy_devices(weir_context *context, bool with_memory) {
     weir_device *device = context->host.devices[i];
     if (device == NULL || (device->ops->memory != NULL) != with_memory) continue;
     context->host.devices[i] = NULL;
+    weir__core core = device->core;
     device->ops->destroy(device);
+    weir__core_give(&core);
   }
 }
 

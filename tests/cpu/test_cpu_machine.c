@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What the CPU device says of the machine: workers, cores, pinning.
+#include <errno.h>
 #include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,6 +10,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -30,6 +33,9 @@ static void note_probe(void *user, const char *kind, bool available, const char 
   probed.available = available;
   snprintf(probed.text, sizeof probed.text, "%s", text);
 }
+
+// Whether no other process takes cores from this one: its names are its own.
+static bool alone;
 
 static uint32_t allowed_cores(void) {
   cpu_set_t set;
@@ -123,7 +129,10 @@ static void workers_are_pinned_as_far_as_cores_go(void **state) {
   for (uint32_t i = 0; i < workers; i++) submit_host(context, note_affinity, &self, NULL, 0);
   finish_all(context);
   assert_true(meeting_held(&self.all));
-  assert_int_equal(atomic_load(&self.pinned), pinned ? cores : 0);
+  if (alone || !pinned)
+    assert_int_equal(atomic_load(&self.pinned), pinned ? cores : 0);
+  else
+    assert_true(atomic_load(&self.pinned) <= cores);
   weir_context_release(context);
 }
 
@@ -152,8 +161,67 @@ static void devices_are_pinned_to_cores_of_their_own(void **state) {
     assert_int_equal(weir_submit(context, &task, NULL), WEIR_OK);
   }
   finish_all(context);
-  assert_true(cores[0] >= 0 && cores[1] >= 0 && cores[0] != cores[1]);
+  if (alone) assert_true(cores[0] >= 0 && cores[1] >= 0);
+  assert_true(cores[0] != cores[1] || cores[0] < 0);
   weir_context_release(context);
+}
+
+static int core_of_worker(weir_context *context) {
+  int core = -2;
+  submit_host(context, note_core, &core, NULL, 0);
+  finish_all(context);
+  return core;
+}
+
+// Nor do those of two contexts, as of two programs: a thread that spins would keep the other one waiting. Before, both were pinned to
+// the first core.
+static void contexts_are_pinned_to_cores_of_their_own(void **state) {
+  (void)state;
+  if (allowed_cores() == 1 || !probe_says_pinned()) skip();
+  weir_context *first = open_cpu(1), *second = open_cpu(1);
+  int cores[2] = {core_of_worker(first), core_of_worker(second)};
+  if (alone) assert_true(cores[0] >= 0 && cores[1] >= 0);
+  assert_true(cores[0] != cores[1] || cores[0] < 0);
+  weir_context_release(first);
+  weir_context *third = open_cpu(1); // may have the core of the first one
+  if (alone) assert_int_equal(core_of_worker(third), cores[0]);
+  weir_context_release(third);
+  weir_context_release(second);
+}
+
+// As another process does; -1: it is taken.
+static int take_name(int core) {
+  struct sockaddr_un address = {.sun_family = AF_UNIX};
+  int length = snprintf(address.sun_path + 1, sizeof address.sun_path - 1, "weir core %d", core);
+  int name = socket(AF_UNIX, SOCK_DGRAM, 0);
+  assert_true(name >= 0);
+  if (bind(name, (struct sockaddr *)&address, (socklen_t)(sizeof address.sun_family + 1 + (size_t)length)) == 0)
+    return name;
+  assert_int_equal(errno, EADDRINUSE);
+  close(name);
+  return -1;
+}
+
+// Where all cores are taken, workers run wherever the process may.
+static void cores_of_other_processes_are_left_alone(void **state) {
+  (void)state;
+  if (allowed_cores() == 1 || !probe_says_pinned()) skip();
+  static int names[CPU_SETSIZE];
+  for (int core = 0; core < CPU_SETSIZE; core++) names[core] = take_name(core);
+  weir_context *context = open_cpu(1);
+  int core = core_of_worker(context);
+  assert_true(core < 0 || (!alone && names[core] < 0));
+  weir_context_release(context);
+  int first = 0;
+  while (names[first] < 0 && first < CPU_SETSIZE - 1) first++;
+  for (int other = first + 1; other < CPU_SETSIZE; other++)
+    if (names[other] >= 0) close(names[other]);
+  context = open_cpu(1);
+  core = core_of_worker(context);
+  assert_int_not_equal(core, first);
+  if (alone) assert_true(core > first);
+  weir_context_release(context);
+  close(names[first]);
 }
 
 // Runs in a process of its own, since the library looks at the machine once. Returns the number of what is wrong.
@@ -195,6 +263,8 @@ static void a_process_that_may_use_one_core(void **state) {
 }
 
 int main(void) {
+  alone = unshare(CLONE_NEWNET) == 0 || unshare(CLONE_NEWUSER | CLONE_NEWNET) == 0;
+  print_message("%s\n", alone ? "no other process takes cores" : "other processes may take cores");
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_process_that_may_use_one_core), // first: before the library has looked
       cmocka_unit_test(probe_names_cores_and_pinning),
@@ -203,6 +273,8 @@ int main(void) {
       cmocka_unit_test(numbers_of_workers_that_cannot_be),
       cmocka_unit_test(workers_are_pinned_as_far_as_cores_go),
       cmocka_unit_test(devices_are_pinned_to_cores_of_their_own),
+      cmocka_unit_test(contexts_are_pinned_to_cores_of_their_own),
+      cmocka_unit_test(cores_of_other_processes_are_left_alone),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -74,7 +74,7 @@ typedef struct weir__worker {
 struct weir__cpu {
   weir_device base;
   uint32_t worker_count;
-  uint32_t first_core; // of the first worker: after those of the context's CPU devices before this one
+  uint32_t first_core; // of the first worker, if it is free: after those of the context's CPU devices before this one
   weir__worker *workers;
   uint64_t long_ticks;  // a task that takes more is long
   uint64_t tiny_ticks;  // and one that takes less is tiny

@@ -150,7 +150,8 @@ void *weir__worker_main(void *argument) {
   weir__cpu *cpu = worker->cpu;
   weir__worker_current = worker;
   weir__this_thread.in_task = true;
-  (void)weir__pin_thread(pthread_self(), cpu->first_core + worker->index);
+  weir__core core;
+  (void)weir__core_take(pthread_self(), cpu->first_core + worker->index, &core);
   bool any_work = false;
   for (;;) {
     uint64_t longest_ns = UINT64_MAX;
@@ -167,8 +168,10 @@ void *weir__worker_main(void *argument) {
       run(worker, task);
     } else if (!weir__cpu_progress(worker, &longest_ns, &any_work) && !weir__worker_spin(worker)) {
       weir__rest result = weir__worker_sleep(worker, longest_ns);
-      if (result == WEIR__REST_STOPPED) return NULL;
+      if (result == WEIR__REST_STOPPED) break;
       any_work = result == WEIR__REST_OVERSLEPT;
     }
   }
+  weir__core_give(&core);
+  return NULL;
 }
