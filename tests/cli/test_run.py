@@ -9,6 +9,8 @@ import unittest
 from command import FOLDER, CommandTest
 
 CORES = len(os.sched_getaffinity(0))
+CONNECTIONS = "CUDA_DEVICE_MAX_CONNECTIONS"
+os.environ.pop(CONNECTIONS, None)
 
 
 def launcher(name, version, does='printf "%s|" "$@"\nexit 7'):
@@ -33,14 +35,26 @@ class Run(CommandTest):
         words = self.line("-n", str(CORES + 1), "--launcher", path, "--", "program")
         self.assertIn("--oversubscribe", words)
         self.assertIn("hwthread:overload-allowed", words)
-        self.assertEqual(self.line("--ranks=3", "--cores=0", "--launcher", path, "program"), ["-n", "3", "program"])
+        self.assertEqual(self.line("--ranks=3", "--cores=0", "--launcher", path, "program"),
+                         ["-x", f"{CONNECTIONS}=32", "-n", "3", "program"])
         self.assertIn("slot:PE=5", self.line("-n", "3", "--cores", "5", "--launcher", path, "program"))
 
     def test_shares_of_mpich(self):
         path = launcher("hydra", "HYDRA build details:")
         self.assertEqual(self.line("-n", "1", "--launcher", path, "program"),
                          ["-bind-to", f"hwthread:{CORES}", "-n", "1", "program"])
-        self.assertIn("hwthread:1", self.line("-n", str(CORES + 1), "--launcher", path, "program"))
+        words = self.line("-n", str(CORES + 1), "--launcher", path, "program")
+        self.assertIn("hwthread:1", words)
+        self.assertEqual(words[2:5], ["-genv", CONNECTIONS, "32"])
+
+    def test_connections_of_cards(self):
+        """Several ranks get many, unless the caller has said how many."""
+        path = launcher("connections", "mpirun (Open MPI) 4.1.4")
+        self.assertNotIn("-x", self.line("-n", "1", "--launcher", path, "program"))
+        self.assertIn(f"{CONNECTIONS}=32", self.line("-n", "2", "--launcher", path, "program"))
+        os.environ[CONNECTIONS] = "8"
+        self.addCleanup(os.environ.pop, CONNECTIONS)
+        self.assertNotIn("-x", self.line("-n", "2", "--launcher", path, "program"))
 
     def test_other_launcher(self):
         path = launcher("other", "another one 1.0")
@@ -51,7 +65,7 @@ class Run(CommandTest):
     def test_print(self):
         path = launcher("printed", "mpirun (Open MPI) 4.1.4")
         done = self.weir("run", "-n", "2", "--print", "--cores", "0", "--launcher", path, "program", "a")
-        self.assertEqual(done.stdout, f"{path} -n 2 program a\n")
+        self.assertEqual(done.stdout, f"{path} -x {CONNECTIONS}=32 -n 2 program a\n")
 
     def test_missing(self):
         self.refused("no/mpirun cannot be run: Debian's packages openmpi-bin and mpich have an mpirun", "run", "-n", "2",

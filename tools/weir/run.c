@@ -16,7 +16,9 @@ static const char summary[] =
     "Starts PROGRAM on N ranks of MPI by mpirun, Open MPI's or MPICH's. Each rank gets its share of the cores, so "
     "that\n"
     "Weir's CPU device has as many workers; where there are more ranks than cores, they share one, and waiting ranks\n"
-    "give it up. In a job of several nodes the binding is left to mpirun.";
+    "give it up. In a job of several nodes the binding is left to mpirun. CUDA_DEVICE_MAX_CONNECTIONS, if it is not "
+    "set,\n"
+    "is 32 for several ranks, so that collectives of NCCL do not stand behind other work of their cards.";
 
 static const char details[] =
     "PROGRAM must be built with the MPI that the launcher belongs to: else each rank is alone.\n"
@@ -73,6 +75,16 @@ static void add_hydra(weir__run_line *line, uint64_t cores) {
   add(line, line->numbers[1]);
 }
 
+// A card has 8 connections to the host, in which work goes in the order in which it was put there. Weir puts kernels there ahead of time,
+// and a collective of NCCL when all ranks are ready for it, which then stands behind kernels that it has nothing to do with.
+static void add_connections(weir__run_line *line, launcher_kind kind) {
+  static const char name[] = "CUDA_DEVICE_MAX_CONNECTIONS", usual[] = "32";
+  if (kind == UNKNOWN || getenv(name) != NULL) return;
+  add(line, kind == OPEN_MPI ? "-x" : "-genv");
+  add(line, kind == OPEN_MPI ? "CUDA_DEVICE_MAX_CONNECTIONS=32" : name);
+  if (kind == HYDRA) add(line, usual);
+}
+
 static void make_line(weir__run_line *line, const weir__run_options *options, launcher_kind kind) {
   uint64_t usable = usable_cores(), cores = options->cores;
   if (cores == WEIR__RUN_CORES_UNSET) cores = has_several_nodes() ? 0 : usable / options->ranks;
@@ -84,6 +96,7 @@ static void make_line(weir__run_line *line, const weir__run_options *options, la
     add(line, "WEIR_TRACE");
   }
   if (kind == HYDRA) add_hydra(line, shares ? 1 : cores);
+  if (options->ranks > 1) add_connections(line, kind);
   snprintf(line->numbers[0], sizeof line->numbers[0], "%llu", (unsigned long long)options->ranks);
   add(line, "-n");
   add(line, line->numbers[0]);
