@@ -71,6 +71,9 @@ typedef struct weir__graph_ops {
   // A plan that was prepared is given up; its `device_data` is not NULL.
   void (*forget)(weir_device *device, void *device_data);
 
+  // Launches of one graph run one after another, whatever they access.
+  bool in_turn;
+
   // For a device with memory of its own: whether copies that are nodes of graphs reach these bytes of the host in both directions.
   // If not, the node gets memory of the run's, from the host memory of `sources`. `ask`: the driver may be asked, and the lock
   // is not held; else the answer is yes only where that is known without, and the lock may be held.

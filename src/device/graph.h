@@ -60,6 +60,7 @@ typedef struct weir__graph_external {
   uint32_t buffer;
   weir_mode mode;
   uint64_t lo, hi;
+  bool temporary; // of a buffer that no launch needs any more (graph/temporaries.h)
 } weir__graph_external;
 
 // Why a node comes after another: bytes of a buffer, by its number in the plan, that both use.
@@ -93,7 +94,9 @@ static inline void weir__graph_source_drop(weir__graph_source *source) {
 
 typedef struct weir__graph_plan {
   uint32_t references; // the graph's and one per run; guarded by the context's lock
-  uint32_t node_count, arg_count, buffer_count, external_count, host_count;
+  uint32_t node_count, arg_count, buffer_count, host_count;
+  uint32_t external_count; // of buffers that launches name; those of temporaries are behind them
+  uint32_t all_externals;
   uint64_t edge_count, value_bytes, host_bytes; // host_bytes: of a run's memory in between, if it needs some
   weir__graph_node *nodes;
   weir__graph_arg *args;
@@ -103,6 +106,9 @@ typedef struct weir__graph_plan {
   uint64_t *cuts;              // of each buffer, where uses of it begin and end: in between are its intervals
   uint32_t *first_cuts;        // per buffer, and one more: where its part of `cuts` begins
   weir__graph_external *externals;
+  uint32_t *outer; // numbers of the buffers that launches name, and behind them those of temporaries
+  uint32_t outer_count;
+  uint32_t arrangement; // of these; another number each time that it changes
   weir__graph_host *hosts;
   unsigned char *values;      // of all nodes, to be copied by each run
   weir__graph_given *given;   // per node, to be copied by each run; NULL: nodes have it
@@ -141,11 +147,13 @@ typedef struct weir__graph_run {
   weir__graph_plan *plan;
   weir__task *task;
   weir__id task_id;
+  weir__id after;         // the launch that used the storage of temporaries before; 0: there are none
   weir__access *accesses; // of the launch as a whole: external_count
   weir__block **fresh;    // scratch, external_count long
   weir_buffer **buffers;  // by number, as they were at the launch
   uint32_t *serials;
   uint64_t *storages;          // numbers, for timelines
+  uint32_t arrangement;        // plan->arrangement for these
   weir__graph_number *numbers; // scratch, buffer_count long
   void **args;                 // by number of argument: pointers into storage or `values`
   uint64_t stamp;              // plan->stamp for these; 0: none yet

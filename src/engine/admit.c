@@ -164,6 +164,7 @@ static __attribute__((noinline)) void record_launch(weir_context *context, const
     record_access_inline(context, access, id, several_spaces, true);
     access->serial = access->buffer->serial;
   }
+  weir__depend_on_task(context, &context->order.dependences, request->run->after, WEIR__HAZARD_STORAGE);
 }
 
 // Predecessors that the task names.

@@ -131,6 +131,28 @@ void weir__buffer_unqueue(weir_buffer *buffer) {
   weir__buffer_let_go(buffer);
 }
 
+// Whether nothing was ever put behind a buffer, nor anything noted of it.
+static inline bool is_untouched(const weir_buffer *buffer) {
+  const weir__segment *users = &buffer->whole;
+  return ((buffer->valid | buffer->held | buffer->by_ranges) == 0) & !buffer->wrapped & (users->writer == 0) &
+         (users->reader_count == 0) & (users->odd == 0) & (users->reader_capacity <= WEIR__SEGMENT_INLINE_READERS);
+}
+
+void weir__buffers_unqueue(weir_buffer *const *buffers, uint32_t count) {
+  for (uint32_t i = 0; i < count; i++) {
+    weir_buffer *buffer = buffers[i];
+    if (--buffer->queued > 0 || !buffer->gone) continue;
+    buffer->gone = false;
+    weir_context *context = buffer->object.context;
+    if (context->host.trace != NULL || !is_untouched(buffer)) {
+      let_go(buffer);
+      continue;
+    }
+    buffer->serial++;
+    weir__object_give(&context->objects.buffers, &buffer->object);
+  }
+}
+
 void weir__buffer_give_up(weir_buffer *buffer) {
   if (buffer->queued == 0) {
     weir__buffer_let_go(buffer);

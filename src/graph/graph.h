@@ -27,6 +27,13 @@ typedef struct weir__graph_adopted {
   uint32_t kernel_count, buffer_count;
 } weir__graph_adopted;
 
+// Storage that the graph keeps for buffers that only its launches name (graph/temporaries.h).
+typedef struct weir__temporaries {
+  weir__block **blocks; // by number of the buffer, NULL: it is none; NULL: there are none
+  uint64_t bytes;       // of all
+  weir__id last_launch; // that uses them
+} weir__temporaries;
+
 struct weir_graph {
   weir__object object;
   struct weir__recorded *recorded;
@@ -53,6 +60,7 @@ struct weir_graph {
   char failure_text[WEIR__MESSAGE_BYTES];
   weir__graph_counts counts;
   weir__graph_adopted adopted;
+  weir__temporaries temporaries;
   uint32_t time_count; // of the last launch with times that is done
   uint64_t *times;     // its starts, then its ends
 };

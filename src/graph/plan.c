@@ -170,7 +170,9 @@ weir_status weir__graph_make_plan(weir_graph *graph) {
   bool complete = number_buffers(&build) && fill_nodes(&build) && weir__plan_find_intervals(&build) &&
                   weir__plan_find_edges(&build) && weir__plan_find_externals(&build);
   plan->memories = weir__allocate_zeroed((plan->buffer_count + 1) * sizeof *plan->memories);
-  complete = complete && plan->memories != NULL;
+  plan->outer = weir__allocate((plan->buffer_count + 1) * sizeof *plan->outer);
+  complete = complete && plan->memories != NULL && plan->outer != NULL;
+  for (uint32_t i = 0; complete && i < plan->buffer_count; i++) plan->outer[plan->outer_count++] = i;
   clean_up(&build);
   if (!complete) {
     weir__graph_plan_drop(plan);

@@ -116,6 +116,7 @@ bool weir__plan_find_externals(builder *build) {
     complete = plan->externals != NULL;
   }
   if (complete) add_all_externals(build, states);
+  plan->all_externals = plan->external_count;
   weir__free(states);
   weir__free(nexts);
   return complete;

@@ -8,6 +8,7 @@
 #include "engine/auto.h"
 #include "engine/boxes.h"
 #include "graph/plan.h"
+#include "graph/temporaries.h"
 
 void weir__recorded_clear(struct weir__recorded *recorded) {
   weir__free(recorded->args);
@@ -115,6 +116,7 @@ void weir__graph_plan_drop(weir__graph_plan *plan) {
   weir__free(plan->predecessors);
   weir__free(plan->reasons);
   weir__free(plan->externals);
+  weir__free(plan->outer);
   weir__free(plan->cuts);
   weir__free(plan->first_cuts);
   weir__free(plan->hosts);
@@ -127,6 +129,7 @@ void weir__graph_plan_drop(weir__graph_plan *plan) {
 
 void weir__graph_forget_plan(weir_graph *graph) {
   if (graph->plan == NULL) return;
+  weir__temporaries_give_up(graph);
   while (graph->idle_runs != NULL) {
     weir__graph_run *run = graph->idle_runs;
     graph->idle_runs = run->next;

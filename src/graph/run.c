@@ -47,8 +47,8 @@ static weir__graph_run *create(weir_graph *graph) {
   weir__lock_ignores(&run->message_lock);
   run->stage_out = weir__graph_run_stage_out;
   plan->references++;
-  run->accesses = weir__allocate(plan->external_count * sizeof *run->accesses);
-  run->fresh = weir__allocate(plan->external_count * sizeof(weir__block *));
+  run->accesses = weir__allocate(plan->all_externals * sizeof *run->accesses);
+  run->fresh = weir__allocate(plan->all_externals * sizeof(weir__block *));
   run->buffers = weir__allocate(plan->buffer_count * sizeof(weir_buffer *));
   run->serials = weir__allocate(plan->buffer_count * sizeof *run->serials);
   run->storages = weir__allocate(plan->buffer_count * sizeof *run->storages);
@@ -64,7 +64,7 @@ static weir__graph_run *create(weir_graph *graph) {
   run->reached = weir__allocate(plan->host_count * sizeof *run->reached);
   // Room for notes, so that only launches with very many predecessors or readers need more in the middle.
   run->data_dependence_capacity = run->reader_capacity = run->failed_predecessor_capacity =
-      NOTES + 2 * plan->external_count;
+      NOTES + 2 * plan->all_externals;
   run->data_dependences = weir__allocate(run->data_dependence_capacity * sizeof *run->data_dependences);
   run->readers = weir__allocate(run->reader_capacity * sizeof *run->readers);
   run->failed_predecessors = weir__allocate(run->failed_predecessor_capacity * sizeof *run->failed_predecessors);
@@ -116,6 +116,7 @@ weir__graph_run *weir__graph_run_take(weir_graph *graph) {
 void weir__graph_run_aim(weir__graph_run *run) {
   const weir__graph_plan *plan = run->plan;
   run->queue = run->graph->queue;
+  run->after = run->graph->temporaries.last_launch;
   for (uint32_t i = 0; i < plan->external_count; i++) {
     const weir__graph_external *external = &plan->externals[i];
     run->accesses[i] = (weir__access){.buffer = run->graph->buffers[external->buffer],
@@ -184,7 +185,8 @@ void weir__graph_run_note_reader(weir__graph_run *run, const weir__dependence *d
 // What the launch before had, and the run perhaps from an earlier one, is not found out again for each argument.
 static void bind_args(weir__graph_run *run, weir__graph_plan *plan) {
   bool changed = plan->stamp == 0 || plan->host_count > 0;
-  for (uint32_t i = 0; i < plan->buffer_count; i++) {
+  for (uint32_t k = 0; k < plan->outer_count; k++) {
+    uint32_t i = plan->outer[k];
     void *memory = run->buffers[i]->replicas[plan->space].memory;
     changed = changed || plan->memories[i] != memory;
     plan->memories[i] = memory;
@@ -201,13 +203,26 @@ static void bind_args(weir__graph_run *run, weir__graph_plan *plan) {
   }
 }
 
+// Stands for buffers that the launch does not name; no dependence is about its bytes.
+static weir_buffer nobody;
+
+static void forget_buffers(weir__graph_run *run) {
+  run->arrangement = run->plan->arrangement;
+  for (uint32_t i = 0; i < run->plan->buffer_count; i++) {
+    run->buffers[i] = &nobody;
+    run->serials[i] = nobody.serial + 1;
+  }
+}
+
 void weir__graph_run_bind(weir__task *task, const weir__dependences *dependences) {
   weir__graph_run *run = task->run;
   const weir__graph_plan *plan = run->plan;
   uint32_t space = plan->space;
   run->task = task;
   run->task_id = task->id;
-  for (uint32_t i = 0; i < plan->buffer_count; i++) {
+  if (run->arrangement != plan->arrangement) forget_buffers(run);
+  for (uint32_t k = 0; k < plan->outer_count; k++) {
+    uint32_t i = plan->outer[k];
     run->buffers[i] = run->graph->buffers[i];
     run->serials[i] = run->buffers[i]->serial;
     run->storages[i] = run->buffers[i]->replicas[space].storage;

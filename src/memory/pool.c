@@ -149,8 +149,8 @@ static void free_surplus(weir__pool *pool, const weir__liveness *liveness) {
   pool->next_look = pool->bytes + (pool->bytes >> GROWTH_LOG2);
 }
 
-weir__pool_result weir__pool_take_slow(weir__pool *pool, uint64_t bytes, const weir__liveness *liveness,
-                                       weir__block **out_block) {
+static weir__pool_result take_slow(weir__pool *pool, uint64_t bytes, const weir__liveness *liveness,
+                                   weir__block **out_block) {
   *out_block = NULL;
   if (bytes > (uint64_t)1 << 62) return WEIR__POOL_NO_MEMORY;
   uint64_t block_bytes;
@@ -187,6 +187,13 @@ weir__pool_result weir__pool_take_slow(weir__pool *pool, uint64_t bytes, const w
   block->user_count = 0;
   *out_block = block;
   return WEIR__POOL_OK;
+}
+
+weir__pool_result weir__pool_take_slow(weir__pool *pool, uint64_t bytes, const weir__liveness *liveness,
+                                       weir__block **out_block) {
+  weir__pool_result result = take_slow(pool, bytes, liveness, out_block);
+  if (result == WEIR__POOL_OK || pool->recall == NULL || !pool->recall(pool->recall_user, pool)) return result;
+  return take_slow(pool, bytes, liveness, out_block);
 }
 
 weir__block *weir__pool_take_waiting(weir__pool *pool, uint64_t bytes, const weir__liveness *liveness) {

@@ -65,6 +65,9 @@ typedef struct weir__pool {
   uint64_t most_used;     // bytes of blocks that were not idle, the most that was seen
   uint64_t next_look;     // bytes of the pool at which idle blocks are looked for again
   uint8_t hand;           // class whose idle blocks went to the heap last
+  // Where memory is short: asks who keeps blocks for later to give them back. False: nobody keeps any. NULL: nobody ever does.
+  bool (*recall)(void *user, struct weir__pool *pool);
+  void *recall_user;
 } weir__pool;
 
 // `first_number`: of the first block.

@@ -175,6 +175,8 @@ bool weir__repeats_take(weir_context *context, const weir_task *task, weir_event
   if (context->repeating.cut) {
     context->repeating.cut = false;
     self->since = 0;
+    self->pass++;
+    self->pass_bytes = 0;
     self->to_come = 0;
     self->last = NULL;
     if (self->count > 0) weir__repeats_settle(context);

@@ -42,6 +42,7 @@ bool weir__repeats_launch(weir_context *context, weir_event **out_event) {
     repeat->broke++;
     return false;
   }
+  weir__repeats_keep_storage(self, repeat);
   repeat->came++;
   if (self->last != NULL) self->last->then = repeat;
   self->last = repeat;
@@ -140,6 +141,7 @@ void weir__repeats_leave(weir_context *context) {
   weir__kept_error kept;
   weir__error_keep(&kept);
   bool broken = self->entered > 0;
+  weir__repeats_free_storage(self);
   self->settling = true;
   while (self->entered < self->count) enter(context);
   self->settling = false;
@@ -179,6 +181,7 @@ void weir__host_settle(weir__host *host, uint64_t seen) {
   if (launch_shorter(context)) return;
   weir__kept_error kept;
   weir__error_keep(&kept);
+  weir__repeats_free_storage(self);
   self->settling = true; // the lock may be released here, too
   while (self->entered < self->count && weir__window_has_room(&host->window) && enter_now(context)) {
   }

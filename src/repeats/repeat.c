@@ -7,6 +7,7 @@
 #include "engine/storage.h"
 #include "graph/flight.h"
 #include "graph/plan.h"
+#include "graph/temporaries.h"
 
 weir__repeat *weir__repeat_create(weir__run *run) {
   weir__repeat *repeat = weir__allocate_zeroed(sizeof *repeat);
@@ -41,7 +42,7 @@ bool weir__bound_reserve(weir__bound *bound, const weir__run *run) {
 }
 
 void weir__bound_clear(weir__bound *bound) {
-  for (uint32_t i = 0; i < bound->buffer_count; i++) weir__buffer_unqueue(bound->buffers[i]);
+  weir__buffers_unqueue(bound->buffers, bound->buffer_count);
   bound->buffer_count = 0;
 }
 
@@ -111,6 +112,20 @@ static bool make_graph(weir_context *context, weir__repeat *repeat, const weir__
   return false;
 }
 
+// Buffers that were temporaries so far, and are none now.
+static void check_temporaries(const weir__repeat *repeat, const weir__bound *bound) {
+  weir_graph *graph = repeat->graph;
+  const weir__graph_plan *plan = graph->plan;
+  bool changed = false;
+  for (uint32_t k = plan->outer_count; k < plan->buffer_count; k++) {
+    uint32_t number = plan->outer[k];
+    if (__builtin_expect(weir__temporary_is(bound->buffers[repeat->numbers[number]]), true)) continue;
+    weir__temporaries_drop(graph, number);
+    changed = true;
+  }
+  if (changed) weir__temporaries_arrange(graph);
+}
+
 static bool launch(weir_context *context, weir__repeat *repeat, const weir__bound *bound, weir_event **out_event) {
   if (repeat->graph == NULL && !make_graph(context, repeat, bound)) {
     repeat->useless = true;
@@ -118,7 +133,11 @@ static bool launch(weir_context *context, weir__repeat *repeat, const weir__boun
   }
   weir_graph *graph = repeat->graph;
   weir__graph_plan *plan = graph->plan;
-  for (uint32_t i = 0; i < graph->buffer_count; i++) graph->buffers[i] = bound->buffers[repeat->numbers[i]];
+  check_temporaries(repeat, bound);
+  for (uint32_t k = 0; k < plan->outer_count; k++) {
+    uint32_t number = plan->outer[k];
+    graph->buffers[number] = bound->buffers[repeat->numbers[number]];
+  }
   uint64_t bytes = repeat->run.value_bytes;
   if (bytes > 0 && memcmp(plan->values, bound->values, bytes) != 0) {
     memcpy(plan->values, bound->values, bytes);
@@ -127,7 +146,9 @@ static bool launch(weir_context *context, weir__repeat *repeat, const weir__boun
   memcpy(plan->given, bound->given, repeat->run.count * sizeof *plan->given);
   weir__predictor *predictor = context->memory.predictor;
   if (predictor != NULL) weir__predictor_note_run(predictor, repeat->run.tasks[repeat->run.count - 1].place);
-  return weir__graph_launch_now(graph, out_event);
+  if (!weir__graph_launch_now(graph, out_event)) return false;
+  if (plan->outer_count < plan->buffer_count) graph->temporaries.last_launch = graph->object.last_use;
+  return true;
 }
 
 bool weir__repeat_launch(weir_context *context, weir__repeat *repeat, const weir__bound *bound,
@@ -135,7 +156,9 @@ bool weir__repeat_launch(weir_context *context, weir__repeat *repeat, const weir
   weir__kept_error kept;
   weir__error_keep(&kept);
   weir__bound_revive(bound, true);
+  repeat->launching = true;
   bool launched = launch(context, repeat, bound, out_event);
+  repeat->launching = false;
   weir__bound_revive(bound, false);
   weir__error_put_back(&kept);
   return launched;

@@ -21,6 +21,11 @@ typedef struct weir__repeat {
   weir__run run;             // as it came first
   weir_graph *graph;         // NULL: it has not come again yet
   uint32_t *numbers;         // of the run's buffers, by the graph's
+  uint32_t look;            // after so many launches it is asked whether its graph can keep storage, if that keeps none
+  bool launching;           // its graph is being launched
+  bool keeps_nothing;       // its graph had to give storage back when memory was short
+  uint64_t launched_pass;   // in which it was launched last
+  uint64_t temporary_bytes; // that its launches need for buffers that nobody else names, as far as is known
   struct weir__repeat *then; // what came after it last time; NULL: something else
   uint32_t seen;             // how often it came and was not followed
   uint32_t came, broke;      // how often it was launched, and how often it went on in another way

@@ -77,6 +77,10 @@ void weir__repeats_open(weir_context *context) {
   context->repeating.plain = context->devices.plain;
   context->devices.plain = WEIR__PLAIN_NONE;
   weir__context_is_unusual(context);
+  for (uint32_t space = 0; space < context->memory.space_count; space++) {
+    context->memory.pools[space].recall = weir__repeats_recall;
+    context->memory.pools[space].recall_user = context;
+  }
   weir__repeats_begin_run(context);
   if (self->ahead) weir__repeats_sleep(context, FIRST_AHEAD);
 }
@@ -84,6 +88,7 @@ void weir__repeats_open(weir_context *context) {
 void weir__repeats_close(weir_context *context) {
   weir__repeats *self = context->repeating.repeats;
   if (self == NULL) return;
+  for (uint32_t space = 0; space < context->memory.space_count; space++) context->memory.pools[space].recall = NULL;
   context->repeating.repeats = NULL;
   while (self->first != NULL) weir__repeats_forget(self, self->first);
   weir__run_free(&self->run);

@@ -45,6 +45,9 @@ struct weir__repeats {
   weir__run run;
   weir__period period;
   bool starts;                // the next task may begin a run
+  uint64_t pass;              // the number of times that something else was called
+  uint64_t pass_bytes;        // of temporaries of the launches since then
+  uint64_t most_pass_bytes;   // the most of all passes
   uint32_t since;             // tasks since something else was called, up to WEIR__REPEATS_LONG_LOOP
   uint32_t looks, most_looks; // tasks that may still be recorded, of so many
   bool asleep;                // nothing is looked at
@@ -114,6 +117,17 @@ void weir__repeats_settle(weir_context *context);
 
 // Waits while another thread submits what is held back. A task or callback does not wait.
 void weir__repeats_await_settled(weir_context *context);
+
+// storage.c
+
+// The repeat was launched, and what it bound is to be given back: its graph may keep storage of that.
+void weir__repeats_keep_storage(weir__repeats *self, weir__repeat *repeat);
+
+// The rest of a pass is submitted task by task, and takes storage, so that graphs keep none.
+void weir__repeats_free_storage(weir__repeats *self);
+
+// weir__pool.recall of a context that has a trace cache: all graphs but one that is being launched give back what they keep.
+bool weir__repeats_recall(void *user, weir__pool *pool);
 
 // follow.c
 

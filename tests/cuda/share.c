@@ -13,6 +13,7 @@ static const char IMAGE[] = "STUB\nset 256 8 4 4\nstep 256 8 4 4\nheld 256 8 4 4
 static atomic_bool open_now;
 uint64_t share_card_bytes;
 bool share_no_peers;
+bool share_unseeded;
 
 // ---------------------------------------------------------------------------------------------------------------
 // Kernels
@@ -178,7 +179,8 @@ void share_run_with(const weir_context_options *options, void (*test)(share *s))
   const char *text = getenv("WEIR_TEST_SEED");
   uint64_t first = text != NULL ? strtoull(text, NULL, 0) : 1;
   bool resident = options->issue == WEIR_ISSUE_RESIDENT;
-  uint32_t ways = resident ? 1 : sizeof WAYS / sizeof WAYS[0];
+  bool automatic = (options->flags & WEIR_CONTEXT_REPEATS) != 0; // where a way is chosen nothing is recognised
+  uint32_t ways = resident || automatic ? 1 : sizeof WAYS / sizeof WAYS[0];
   static uint32_t runs; // each with another way, where a run of the suite takes one
   test_part part = part_next(ways, runs++);
   setenv("WEIR_CUDA_DRIVER", CUDA_STUB, 1);
@@ -194,7 +196,7 @@ void share_run_with(const weir_context_options *options, void (*test)(share *s))
       weir_context_options run = *options;
       if (run.window == 0) run.window = 64;
       if (!resident) run.issue = WAYS[way];
-      run.seed = seed;
+      run.seed = share_unseeded ? 0 : seed;
       run_once(&run, seed * 8 + way, test);
     }
   }

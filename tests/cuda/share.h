@@ -43,6 +43,7 @@ void share_run_with(const weir_context_options *options, void (*test)(share *s))
 // Bytes of memory that each card of the next contexts has; 0: 1 GiB.
 extern uint64_t share_card_bytes;
 extern bool share_no_peers; // they do not reach each other's memory
+extern bool share_unseeded; // contexts have no seed
 
 // Lets `held` go on, which waits otherwise; ends the process if nobody calls it for a minute.
 void share_open(void);

@@ -30,6 +30,10 @@ enum {
   BACK = 'b',     // buffer 1 by buffer 0, with the same kernel
   OTHER = 'c',    // overwrites buffer 2 by buffer 0, with another kernel
   ALIAS = 'y',    // the same with buffer 1 in place of buffer 2: another pattern
+  THROUGH = 'q',  // buffer 1 by what buffer 0 makes of a new buffer, which is released at once
+  KEEPING = 'Q',  // the same, but it is kept as buffer 2
+  INTO = 1,       // the first task of both; not in words
+  FROM = 2,       // and the second one
   BATCH = 'm',    // FORTH and BACK in one call
   EVENT = 'e',    // FORTH with an event that is released at once
   AWAITED = 'w',  // FORTH with an event that is waited for
@@ -53,15 +57,16 @@ enum {
   FINISH = 'f',
   MOST_CALLS = 160,
   BUFFERS = 3,
+  NEW = BUFFERS, // the number of the buffer of THROUGH
 };
 
-static const char interruptions[] = {FINISH, OTHER,  ALIAS,   BATCH,   EVENT, AWAITED, LABELLED, TAGGED,
-                                     URGENT, HOST,   FAILING, REFUSED, COPY,  COPY_IN, READ,     RENEW,
-                                     CREATE, KERNEL, CODE,    GRAPH,   LOOK,  IDLE,    CANCEL};
+static const char interruptions[] = {FINISH, OTHER,  ALIAS, THROUGH, KEEPING, BATCH, EVENT,   AWAITED, LABELLED,
+                                     TAGGED, URGENT, HOST,  FAILING, REFUSED, COPY,  COPY_IN, READ,    RENEW,
+                                     CREATE, KERNEL, CODE,  GRAPH,   LOOK,    IDLE,  CANCEL};
 
 typedef struct model {
-  uint32_t words[BUFFERS];
-  bool poisoned[BUFFERS], written[BUFFERS];
+  uint32_t words[BUFFERS + 1];
+  bool poisoned[BUFFERS + 1], written[BUFFERS + 1];
   uint32_t tasks, failed, last; // `last`: the number of the last task
   weir_status report;           // what weir_finish has to report
   bool changed;                 // the kernel has its other function
@@ -73,7 +78,7 @@ typedef struct run {
   const char *word, *device;
   weir_context *context;
   weir_kernel *mix, *add, *fail;
-  weir_buffer *buffers[BUFFERS];
+  weir_buffer *buffers[BUFFERS + 1];
   weir_graph *graph;
   model expected;
   uint32_t sources[MOST_CALLS]; // of copies
@@ -138,18 +143,23 @@ static weir_kernel *kernel(const run *self, const char *name, weir_function func
 }
 
 static uint32_t target_of(char letter) {
-  return letter == BACK || letter == ALIAS ? 1 : letter == OTHER ? 2 : 0;
+  if (letter == INTO) return NEW;
+  return letter == BACK || letter == ALIAS || letter == FROM ? 1 : letter == OTHER ? 2 : 0;
+}
+
+static uint32_t source_of(char letter) {
+  return letter == FROM ? NEW : target_of(letter) == 0;
 }
 
 static bool overwrites(char letter) {
-  return letter == OTHER || letter == ALIAS;
+  return letter == OTHER || letter == ALIAS || letter == INTO;
 }
 
 // A task as a word's letters submit it. `args` has room for 3.
 static weir_task task_of(const run *self, char letter, const uint32_t *number, weir_arg *args) {
   uint32_t to = target_of(letter);
   args[0] = overwrites(letter) ? weir_writes(self->buffers[to]) : weir_updates(self->buffers[to]);
-  args[1] = weir_reads(self->buffers[to == 0]);
+  args[1] = weir_reads(self->buffers[source_of(letter)]);
   args[2] = weir_value(number, sizeof *number);
   return (weir_task){.kernel = overwrites(letter) ? self->add : self->mix,
                      .user = (void *)(uintptr_t)*number,
@@ -166,7 +176,7 @@ static weir_status model_skip(model *m) {
 
 // What the task does to the model. Returns the status with which it ends.
 static weir_status model_task(model *m, char letter, uint32_t number) {
-  uint32_t to = target_of(letter), from = to == 0;
+  uint32_t to = target_of(letter), from = source_of(letter);
   m->tasks++;
   m->written[to] = true;
   if (m->poisoned[from] || (!overwrites(letter) && m->poisoned[to])) {
@@ -189,6 +199,23 @@ static weir_status submit(run *self, char letter, weir_event **out_event) {
   const weir_task task = task_of(self, letter, &number, args);
   assert_int_equal(weir_submit(self->context, &task, out_event), WEIR_OK);
   return model_task(&self->expected, letter, number);
+}
+
+static void submit_through(run *self, char letter) {
+  model *m = &self->expected;
+  weir_buffer **made = &self->buffers[NEW];
+  assert_int_equal(weir_buffer_create(self->context, sizeof(uint32_t), made), WEIR_OK);
+  submit(self, INTO, NULL);
+  submit(self, FROM, NULL);
+  if (letter == KEEPING) {
+    weir_buffer *other = self->buffers[2];
+    self->buffers[2] = *made;
+    *made = other;
+    m->words[2] = m->words[NEW];
+    m->poisoned[2] = m->poisoned[NEW];
+    m->written[2] = true;
+  }
+  assert_int_equal(weir_buffer_release(*made), WEIR_OK);
 }
 
 static void run_as_host(const weir_work *work) {
@@ -348,6 +375,10 @@ static void perform(run *self, size_t position) {
     release_event(event, letter, status);
     break;
   }
+  case THROUGH:
+  case KEEPING:
+    submit_through(self, letter);
+    break;
   case LABELLED:
   case TAGGED:
   case URGENT:
@@ -532,7 +563,7 @@ static void break_off_everywhere(const char *pass) {
 static void passes_break_off(void **state) {
   (void)state;
   static const char letters[] = {FORTH, BACK, OTHER};
-  static const char *const long_passes[] = {"abcab", "aabbcc", "abcabcab", "acbacbaabc", "atbt"};
+  static const char *const long_passes[] = {"abcab", "aabbcc", "abcabcab", "acbacbaabc", "atbt", "qabqc", "aqaqbqaQb"};
   for (uint32_t length = 2, count = 9; length <= (part_divisor() == 1   ? 4
                                                   : part_divisor() == 2 ? 3
                                                                         : 2);
@@ -547,10 +578,7 @@ static void passes_break_off(void **state) {
   for (size_t i = 0; i < sizeof long_passes / sizeof long_passes[0]; i++) break_off_everywhere(long_passes[i]);
 }
 
-// Two passes that begin alike and go on in different ways, in any order.
-static void passes_change_over(void **state) {
-  (void)state;
-  static const char *const passes[] = {"abab", "abac", "ab", "abba", "abacc"};
+static void pass_in_any_order(const char *const passes[5]) {
   for (uint32_t order = 0; order < 5 * 5 * 5 * 5; order += part_divisor()) {
     char word[MOST_CALLS] = "";
     for (uint32_t i = 0, left = order; i < 8; i++, left = i == 4 ? order : left / 5) {
@@ -559,6 +587,20 @@ static void passes_change_over(void **state) {
     }
     check_everywhere(word);
   }
+}
+
+// Passes that begin alike and go on in different ways, in any order.
+static void passes_change_over(void **state) {
+  (void)state;
+  static const char *const passes[] = {"abab", "abac", "ab", "abba", "abacc"};
+  pass_in_any_order(passes);
+}
+
+// The same with buffers that only a pass names, or that the program keeps once in a while.
+static void passes_use_new_buffers(void **state) {
+  (void)state;
+  static const char *const passes[] = {"qab", "Qab", "aqbq", "aQbq", "aqbQb"};
+  pass_in_any_order(passes);
 }
 
 // The words above say something about the trace cache only if it follows them.
@@ -578,6 +620,7 @@ int main(int argc, char **argv) {
       cmocka_unit_test_teardown(words_of_three_letters, say),
       cmocka_unit_test_teardown(passes_break_off, say),
       cmocka_unit_test_teardown(passes_change_over, say),
+      cmocka_unit_test_teardown(passes_use_new_buffers, say),
       cmocka_unit_test(many_tasks_were_repeated),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -355,8 +355,10 @@ static const weir__memory_ops memory_ops = {.sources = memory_sources,
                                             .can_access_host = can_access_host,
                                             .host_allocate = weir__cuda_host_allocate,
                                             .host_free = weir__cuda_host_free};
-static const weir__graph_ops graph_ops = {
-    .build = weir__cuda_graph_build, .forget = weir__cuda_graph_forget, .can_access_host = graph_can_access_host};
+static const weir__graph_ops graph_ops = {.build = weir__cuda_graph_build,
+                                          .forget = weir__cuda_graph_forget,
+                                          .in_turn = true,
+                                          .can_access_host = graph_can_access_host};
 
 const weir__device_ops weir__cuda_ops = {.kind = "cuda",
                                          .code = WEIR__CODE_CUDA,
