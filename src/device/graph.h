@@ -149,6 +149,7 @@ typedef struct weir__graph_run {
   weir__id task_id;
   weir__id after;         // the launch that used the storage of temporaries before; 0: there are none
   weir__access *accesses; // of the launch as a whole: external_count
+  uint32_t unsettled;     // of these, the first ones; the others read contents that are there
   weir__block **fresh;    // scratch, external_count long
   weir_buffer **buffers;  // by number, as they were at the launch
   uint32_t *serials;

@@ -155,15 +155,35 @@ static __attribute__((noinline)) void record_access(weir_context *context, const
   record_access_inline(context, access, id, several_spaces, notes_buffers);
 }
 
+// One that reads all of a buffer whose contents are where the task runs. The most frequent case is asked about at once: what wrote
+// them is done, and so is who read them last.
+static inline void record_settled(weir_context *context, weir__access *access, weir__id id) {
+  const weir__liveness *live = &context->host.window.live;
+  weir_buffer *buffer = access->buffer;
+  weir__segment *users = &buffer->whole;
+  access->serial = buffer->serial;
+  bool usual = (users->odd == 0) & (users->writer < live->oldest) & (users->reader_count == 1) &
+               (users->reader_capacity <= WEIR__SEGMENT_INLINE_READERS) &
+               (buffer->replicas[access->space].arrival < live->oldest);
+  if (!usual || users->readers.few[0] >= live->oldest) {
+    record_access(context, access, id, context->memory.space_count > 1, true);
+    return;
+  }
+  users->readers.few[0] = buffer->last_use = id;
+}
+
 // The accesses of a graph's launch, which are many.
 static __attribute__((noinline)) void record_launch(weir_context *context, const weir__request *request, weir__id id) {
   bool several_spaces = context->memory.space_count > 1;
-  for (uint32_t i = 0; i < request->checked.access_count; i++) {
+  uint32_t unsettled = request->run->unsettled;
+  for (uint32_t i = 0; i < unsettled; i++) {
     weir__access *access = &request->accesses[i];
     weir__storage_bind_quickly(context, request, i);
     record_access_inline(context, access, id, several_spaces, true);
     access->serial = access->buffer->serial;
   }
+  for (uint32_t i = unsettled; i < request->checked.access_count; i++)
+    record_settled(context, &request->accesses[i], id);
   weir__depend_on_task(context, &context->order.dependences, request->run->after, WEIR__HAZARD_STORAGE);
 }
 
@@ -370,7 +390,8 @@ weir__admit_result weir__admit(weir_context *context, const weir__request *reque
     bool queued = request->submission->event != NULL;
     event = queued ? request->submission->event : weir__event_take(context, window->next, request->submission->target);
     if (event == NULL) {
-      if (request->checked.needs_storage != 0) weir__storage_give_back(context, request, request->checked.access_count);
+      if (request->checked.needs_storage != 0)
+        weir__storage_give_back(context, request, weir__storage_accesses(request));
       return weir__no_memory(request->submission, "event", out_status);
     }
     if (queued)

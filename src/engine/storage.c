@@ -5,6 +5,7 @@
 
 #include "base/allocate.h"
 #include "base/error.h"
+#include "device/graph.h"
 #include "engine/check.h"
 #include "engine/pressure.h"
 #include "engine/rename.h"
@@ -124,6 +125,10 @@ void weir__storage_give_back(weir_context *context, const weir__request *request
     else
       weir__pool_give(pool, block);
   }
+}
+
+uint32_t weir__storage_accesses(const weir__request *request) {
+  return request->run != NULL ? request->run->unsettled : request->checked.access_count;
 }
 
 static bool named_before(const weir__request *request, uint32_t index) {
@@ -268,11 +273,11 @@ static inline bool divides(const weir__access *access) {
 
 // Sets memory aside for the parts of buffers that have none yet.
 static bool reserve_parts(weir_context *context, const weir__request *request) {
+  uint32_t accesses = weir__storage_accesses(request);
   const weir_buffer *last = NULL;
   size_t count = 0;
   uint64_t needs = request->checked.needs_storage;
-  for (uint32_t i = weir__storage_next(needs, 0); i < request->checked.access_count;
-       i = weir__storage_next(needs, i + 1)) {
+  for (uint32_t i = weir__storage_next(needs, 0); i < accesses; i = weir__storage_next(needs, i + 1)) {
     const weir__access *access = &request->accesses[i];
     if (access->mode == WEIR_READ || is_whole(access) || access->buffer == last || access->buffer->parts != NULL ||
         !divides(access))
@@ -287,7 +292,7 @@ static bool reserve_parts(weir_context *context, const weir__request *request) {
 // there is some for all, the number of accesses.
 static uint32_t find_all(weir_context *context, const weir__request *request, weir__pool_result *out_result) {
   uint64_t needs = request->checked.needs_storage;
-  uint32_t count = request->checked.access_count;
+  uint32_t count = weir__storage_accesses(request);
   for (uint32_t i = weir__storage_next(needs, 0); i < count; i = weir__storage_next(needs, i + 1)) {
     const weir__access *access = &request->accesses[i];
     weir_buffer *buffer = access->buffer;
@@ -313,7 +318,7 @@ weir__admit_result weir__storage_find(weir_context *context, const weir__request
     return weir__no_memory(request->submission, "arguments", out_status);
   weir__pool_result result;
   uint32_t lacking = find_all(context, request, &result);
-  if (lacking == request->checked.access_count) return WEIR__ADMITTED;
+  if (lacking == weir__storage_accesses(request)) return WEIR__ADMITTED;
   // Waiting releases the lock, and others use the list meanwhile: what was found is given back.
   const weir__access *access = &request->accesses[lacking];
   return no_storage(context, request->submission, access->buffer, access->space, result, out_status);
@@ -321,7 +326,7 @@ weir__admit_result weir__storage_find(weir_context *context, const weir__request
 
 bool weir__storage_find_at_once(weir_context *context, const weir__request *request) {
   weir__pool_result result;
-  return reserve_parts(context, request) && find_all(context, request, &result) == request->checked.access_count;
+  return reserve_parts(context, request) && find_all(context, request, &result) == weir__storage_accesses(request);
 }
 
 // Of what the access writes only the task's own copy stays valid, and the caller's memory. Other replicas that have nothing

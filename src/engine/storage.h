@@ -6,6 +6,9 @@
 
 #include "engine/submission.h"
 
+// How many accesses, the first ones, may need storage.
+uint32_t weir__storage_accesses(const weir__request *request);
+
 // Finds storage for every access that needs some: request->fresh. RETRY: the lock was released, to wait for memory.
 weir__admit_result weir__storage_find(weir_context *context, const weir__request *request, weir_status *out_status);
 

@@ -113,7 +113,7 @@ void weir__graph_lay_out_hosts(weir__graph_plan *plan);
 // Refuses a queue that the device does not have; `what` is for the message.
 weir_status weir__graph_check_queue(const weir_device *device, uint32_t queue, const char *what);
 
-// Names what the graph's buffers are now.
+// Names what the graph's buffers are now, and pins them (weir__pin).
 void weir__graph_run_aim(weir__graph_run *run);
 void weir__graph_run_give(weir__graph_run *run);
 void weir__graph_run_free(weir__graph_run *run);

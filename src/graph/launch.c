@@ -32,13 +32,14 @@ static weir_status check_names(weir_graph *graph, const char *what) {
 // Brings the contents that a launch needs to its device, and waits for room in the window.
 static weir__admit_result make_room(weir_context *context, const weir__submission *by, weir__graph_run *run,
                                     uint32_t *out_write_backs, weir_status *out_status) {
-  uint32_t count = run->plan->external_count, slots = 0;
+  uint32_t count = run->unsettled, slots = 0;
   *out_write_backs = 0;
   if (context->memory.space_count > 1) {
     weir__admit_result result = weir__transfer_accesses(context, by, run->accesses, count, out_write_backs, out_status);
     if (result != WEIR__ADMITTED) return result;
     slots = weir__write_back_slots(context, run->accesses, count, *out_write_backs);
-    if (!weir__range_pool_reserve_many(&context->order.ranges, count + *out_write_backs, run->plan->buffer_count))
+    if (!weir__range_pool_reserve_many(&context->order.ranges, run->plan->external_count + *out_write_backs,
+                                       run->plan->buffer_count))
       return weir__no_memory(by, "arguments", out_status);
   }
   return weir__await_room(context, by, slots + 1, out_status);
@@ -132,14 +133,15 @@ static weir__admit_result enter(weir_context *context, attempt *launched, weir_e
   weir__admit_result result = get_run(launched, out_status);
   if (result != WEIR__ADMITTED) return result;
   weir__graph_run *run = launched->run;
+  context->checks++;
   weir__graph_run_aim(run);
   if (weir__reduce_any(context)) {
     result =
         weir__reduce_combine_for(context, launched->by, NULL, run->accesses, run->plan->external_count, out_status);
     if (result != WEIR__ADMITTED) return result;
+    context->checks++;
+    weir__graph_run_aim(run);
   }
-  context->checks++;
-  for (uint32_t i = 0; i < run->plan->external_count; i++) weir__pin(context, run->accesses[i].buffer);
   uint32_t write_backs;
   result = make_room(context, launched->by, run, &write_backs, out_status);
   if (result != WEIR__ADMITTED) return result;
@@ -161,8 +163,7 @@ static weir__admit_result enter(weir_context *context, attempt *launched, weir_e
   result = weir__admit(context, &request, &event, out_status);
   if (result != WEIR__ADMITTED) return result;
   bool by_parts = run->plan->node_count > 1; // some of which may fail
-  if (write_backs > 0)
-    weir__write_back(context, run->accesses, run->plan->external_count, write_backs, by_parts, event);
+  if (write_backs > 0) weir__write_back(context, run->accesses, run->unsettled, write_backs, by_parts, event);
   if (out_event != NULL) *out_event = event;
   submitted(launched, event, out_event != NULL);
   return WEIR__ADMITTED;

@@ -6,6 +6,7 @@
 #include "base/allocate.h"
 #include "device/graph_poison.h"
 #include "engine/failures.h"
+#include "engine/pressure.h"
 #include "graph/plan.h"
 
 enum { NOTES = 64 };
@@ -113,18 +114,33 @@ weir__graph_run *weir__graph_run_take(weir_graph *graph) {
   return run;
 }
 
+// Whether an access is sure to find what it reads where the launch runs, without storage or a copy. Contents that are nowhere are
+// undefined, and read where there is storage.
+static inline bool is_settled(const weir_buffer *buffer, const weir__graph_external *external, uint16_t here) {
+  uint16_t spaces = buffer->valid != 0 ? buffer->valid : buffer->held;
+  return (external->mode == WEIR_READ) & (external->lo == 0) & (external->hi == buffer->bytes) &
+         ((spaces & here) != 0) & (buffer->by_ranges == 0) & (buffer->parts == NULL);
+}
+
 void weir__graph_run_aim(weir__graph_run *run) {
   const weir__graph_plan *plan = run->plan;
+  weir_buffer *const *buffers = run->graph->buffers;
+  uint16_t here = weir__space_bit(plan->space);
+  uint32_t first = 0, end = plan->external_count;
   run->queue = run->graph->queue;
   run->after = run->graph->temporaries.last_launch;
   for (uint32_t i = 0; i < plan->external_count; i++) {
     const weir__graph_external *external = &plan->externals[i];
-    run->accesses[i] = (weir__access){.buffer = run->graph->buffers[external->buffer],
-                                      .mode = (uint8_t)external->mode,
-                                      .space = (uint8_t)plan->space,
-                                      .lo = external->lo,
-                                      .hi = external->hi};
+    weir_buffer *buffer = buffers[external->buffer];
+    run->accesses[is_settled(buffer, external, here) ? --end : first++] =
+        (weir__access){.buffer = buffer,
+                       .mode = (uint8_t)external->mode,
+                       .space = (uint8_t)plan->space,
+                       .lo = external->lo,
+                       .hi = external->hi};
+    weir__pin(run->context, buffer);
   }
+  run->unsettled = first;
 }
 
 void weir__graph_run_give(weir__graph_run *run) {
@@ -182,16 +198,27 @@ void weir__graph_run_note_reader(weir__graph_run *run, const weir__dependence *d
     run->context->graphs.forgot_readers = true;
 }
 
-// What the launch before had, and the run perhaps from an earlier one, is not found out again for each argument.
-static void bind_args(weir__graph_run *run, weir__graph_plan *plan) {
-  bool changed = plan->stamp == 0 || plan->host_count > 0;
+// Takes over where the buffers are. Returns whether some are elsewhere than for the launch before.
+static bool bind_buffers(weir__graph_run *run, weir__graph_plan *plan) {
+  weir_buffer *const *buffers = run->graph->buffers;
+  const uint32_t *outer = plan->outer, space = plan->space;
+  uintptr_t changes = 0;
   for (uint32_t k = 0; k < plan->outer_count; k++) {
-    uint32_t i = plan->outer[k];
-    void *memory = run->buffers[i]->replicas[plan->space].memory;
-    changed = changed || plan->memories[i] != memory;
-    plan->memories[i] = memory;
+    uint32_t i = outer[k];
+    weir_buffer *buffer = buffers[i];
+    const weir__replica *replica = &buffer->replicas[space];
+    run->buffers[i] = buffer;
+    run->serials[i] = buffer->serial;
+    run->storages[i] = replica->storage;
+    changes |= (uintptr_t)plan->memories[i] ^ (uintptr_t)replica->memory;
+    plan->memories[i] = replica->memory;
   }
-  if (changed) plan->stamp++;
+  return changes != 0;
+}
+
+// What the launch before had, and the run perhaps from an earlier one, is not found out again for each argument.
+static void bind_args(weir__graph_run *run, weir__graph_plan *plan, bool moved) {
+  if (moved || plan->stamp == 0 || plan->host_count > 0) plan->stamp++;
   memcpy(run->values, plan->values, plan->value_bytes); // a function may have written there
   if (plan->given != NULL) memcpy(run->given, plan->given, plan->node_count * sizeof *run->given);
   if (run->stamp == plan->stamp) return;
@@ -216,18 +243,11 @@ static void forget_buffers(weir__graph_run *run) {
 
 void weir__graph_run_bind(weir__task *task, const weir__dependences *dependences) {
   weir__graph_run *run = task->run;
-  const weir__graph_plan *plan = run->plan;
-  uint32_t space = plan->space;
+  weir__graph_plan *plan = run->plan;
   run->task = task;
   run->task_id = task->id;
   if (run->arrangement != plan->arrangement) forget_buffers(run);
-  for (uint32_t k = 0; k < plan->outer_count; k++) {
-    uint32_t i = plan->outer[k];
-    run->buffers[i] = run->graph->buffers[i];
-    run->serials[i] = run->buffers[i]->serial;
-    run->storages[i] = run->buffers[i]->replicas[space].storage;
-  }
-  bind_args(run, run->plan);
+  bind_args(run, plan, bind_buffers(run, plan));
   weir__graph_run_bind_hosts(run);
   for (size_t i = 0; i < dependences->count; i++) {
     if (dependences->list[i].data) keep_data_dependence(run, &dependences->list[i]);

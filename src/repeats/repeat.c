@@ -107,7 +107,10 @@ static bool make_graph(weir_context *context, weir__repeat *repeat, const weir__
   repeat->numbers = weir__allocate((bound->buffer_count + 1) * sizeof *repeat->numbers);
   repeat->graph = repeat->numbers != NULL ? weir__graph_new(context, repeat->run.device) : NULL;
   if (repeat->graph == NULL) return false;
-  if (record(repeat->graph, repeat, bound) && compare(repeat, bound)) return true;
+  weir__bound_revive(bound, true);
+  bool recorded = record(repeat->graph, repeat, bound);
+  weir__bound_revive(bound, false);
+  if (recorded && compare(repeat, bound)) return true;
   weir__repeat_forget_graph(repeat);
   return false;
 }
@@ -155,11 +158,9 @@ bool weir__repeat_launch(weir_context *context, weir__repeat *repeat, const weir
                          weir_event **out_event) {
   weir__kept_error kept;
   weir__error_keep(&kept);
-  weir__bound_revive(bound, true);
   repeat->launching = true;
   bool launched = launch(context, repeat, bound, out_event);
   repeat->launching = false;
-  weir__bound_revive(bound, false);
   weir__error_put_back(&kept);
   return launched;
 }
