@@ -47,7 +47,7 @@ uint32_t weir__core_count(void) {
 
 uint32_t weir__current_core(void) {
   int core = sched_getcpu();
-  return core < 0 ? 0 : (uint32_t)core % 64;
+  return core < 0 ? 0 : (uint32_t)core;
 }
 
 // Takes the lock if this thread may. `slept`: others may sleep, too, and are not forgotten.

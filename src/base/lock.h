@@ -71,7 +71,7 @@ static inline void weir__pause(void) {
 // How many cores the process may use, asked of the system once.
 uint32_t weir__core_count(void);
 
-// The core that this thread runs on now, modulo 64.
+// The core that this thread runs on now.
 uint32_t weir__current_core(void);
 
 // Whether what a thread waits for can come while it spins: it has more than one core to itself and others.

@@ -66,6 +66,7 @@ typedef struct weir__host {
   alignas(64) weir_statistics statistics;
   // Bit k: a worker that is awake has core k (modulo 64). Who waits on its core keeps it from running. Changed with the lock held.
   _Atomic uint64_t worker_cores;
+  _Atomic uint32_t worker_core; // that of the last one that was woken, or moved
   // Read by threads of devices at each task, and seldom written: not beside what each submission writes.
   alignas(64) _Atomic uint64_t cancel_before; // tasks with a smaller id that have not started are skipped
   // Submissions that are held back: the number of their run, times WEIR__HELD_RUN, and how many, in steps; 0: none. A thread

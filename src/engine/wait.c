@@ -46,7 +46,14 @@ static bool progress(weir_context *context) {
 
 // Whether this thread keeps a worker that is awake from its core.
 static bool is_in_the_way(const weir_context *context) {
-  return atomic_load_explicit(&context->host.worker_cores, memory_order_relaxed) >> weir__current_core() & 1;
+  return atomic_load_explicit(&context->host.worker_cores, memory_order_relaxed) >> weir__current_core() % 64 & 1;
+}
+
+// The same of the only worker that is awake: nothing is done while this thread spins.
+static bool keeps_all_waiting(const weir_context *context) {
+  uint32_t core = weir__current_core();
+  return atomic_load_explicit(&context->host.worker_cores, memory_order_relaxed) == (uint64_t)1 << core % 64 &&
+         atomic_load_explicit(&context->host.worker_core, memory_order_relaxed) == core;
 }
 
 // The first part of every wait, as waking up takes longer than most of what is waited for: spins while the word is `value`,
@@ -54,6 +61,7 @@ static bool is_in_the_way(const weir_context *context) {
 static bool spin_while(const weir_context *context, const _Atomic uint32_t *word, uint32_t value, uint64_t longest_ns,
                        uint64_t deadline_ns) {
   uint64_t start = 0;
+  if (keeps_all_waiting(context)) return false;
   if (longest_ns < context->host.spin_ns) longest_ns = context->host.spin_ns;
   while (weir__may_spin()) {
     for (int i = 0; i < SPINS_AT_ONCE; i++) {

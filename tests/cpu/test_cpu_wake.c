@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Workers that sleep are woken: bursts of tasks after pauses of all lengths, from outside and from tasks that end.
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -150,6 +151,30 @@ static void sleeping_workers_stop(void **state) {
   }
 }
 
+// The program's thread stays on one core, which may be that of the first worker.
+static void on_core(uint32_t core, const cpu_set_t *allowed) {
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  CPU_SET(core, &one);
+  assert_int_equal(sched_setaffinity(0, sizeof one, &one), 0);
+  void *state = NULL;
+  ping_pong(&state);
+  check_bursts(1, 5, 500);
+  check_bursts(2, 6, 500);
+  assert_int_equal(sched_setaffinity(0, sizeof *allowed, allowed), 0);
+}
+
+static void a_thread_and_workers_that_share_a_core(void **state) {
+  (void)state;
+  cpu_set_t allowed;
+  assert_int_equal(sched_getaffinity(0, sizeof allowed, &allowed), 0);
+  for (uint32_t core = 0, left = 2; core < CPU_SETSIZE && left > 0; core++) {
+    if (!CPU_ISSET(core, &allowed)) continue;
+    on_core(core, &allowed);
+    left--;
+  }
+}
+
 // It is told to sleep on for less long, and is not at hand: awake it took tiny tasks over from the worker that had them.
 static void watchers_are_appointed_asleep(void **state) {
   (void)state;
@@ -176,6 +201,7 @@ int main(void) {
       cmocka_unit_test(two_workers),
       cmocka_unit_test(more_workers_than_cores),
       cmocka_unit_test(ping_pong),
+      cmocka_unit_test(a_thread_and_workers_that_share_a_core),
       cmocka_unit_test(tasks_submitted_by_callbacks),
       cmocka_unit_test(sleeping_workers_stop),
   };

@@ -62,12 +62,13 @@ typedef struct weir__worker {
   uint64_t now;            // ticks, as last read
   weir__failure failure;
   bool guest;           // it is no worker, but stands in for one
+  bool roams;           // it is not pinned to a core
   weir__random random;  // for stealing, and for disturbing the order in tests
   _Atomic bool watches; // it is cpu->watcher; set with the context's lock held
   // Sleeping; guarded by the context's lock but for the word itself.
   alignas(64) _Atomic uint32_t word; // 0 awake, 1 asleep, 2 asleep, and the watcher since then
   struct weir__worker *next_sleeper;
-  uint32_t core; // where it ran last, modulo 64
+  uint32_t core; // where it ran last
   bool lent;     // a guest has its place and number, so it is not woken
 } weir__worker;
 
@@ -129,11 +130,14 @@ static inline void weir__cpu_fill_work(const weir__worker *worker, weir__id task
 
 // Notes that a worker is awake, or not. The lock is held.
 static inline void weir__worker_has_core(const weir__worker *worker, bool awake) {
-  _Atomic uint64_t *cores = &worker->cpu->base.host->worker_cores;
-  if (awake)
-    atomic_fetch_or_explicit(cores, (uint64_t)1 << worker->core, memory_order_relaxed);
-  else
-    atomic_fetch_and_explicit(cores, ~((uint64_t)1 << worker->core), memory_order_relaxed);
+  weir__host *host = worker->cpu->base.host;
+  uint64_t bit = (uint64_t)1 << worker->core % 64;
+  if (awake) {
+    atomic_store_explicit(&host->worker_core, worker->core, memory_order_relaxed);
+    atomic_fetch_or_explicit(&host->worker_cores, bit, memory_order_relaxed);
+  } else {
+    atomic_fetch_and_explicit(&host->worker_cores, ~bit, memory_order_relaxed);
+  }
 }
 
 // Adds a ready task to the inbox, or to the current worker's queue. The lock is held.

@@ -91,6 +91,15 @@ static void refill(weir__worker *worker) {
   if (cpu->inbox_count > 0) weir__cpu_wake_for(cpu, cpu->inbox_ticks, cpu->inbox_not_tiny == 0);
 }
 
+// Who waits on a worker's core sleeps, so it must be known which that is. The lock is held.
+static void note_core(weir__worker *worker) {
+  uint32_t core = weir__current_core();
+  if (core == worker->core) return;
+  weir__worker_has_core(worker, false);
+  worker->core = core;
+  weir__worker_has_core(worker, true);
+}
+
 weir__task *weir__worker_look(weir__worker *worker, bool any_work) {
   weir__host *host = worker->cpu->base.host;
   weir__cpu_disturb(worker);
@@ -98,6 +107,7 @@ weir__task *weir__worker_look(weir__worker *worker, bool any_work) {
   atomic_store_explicit(&worker->last_look, now, memory_order_relaxed);
   weir__worker_prepare_report(worker);
   weir__host_lock(host);
+  if (worker->roams) note_core(worker);
   if (worker->counts_as_busy) count_no_more(worker);
   if (any_work) count_stuck(worker, now);
   weir__worker_report(worker);

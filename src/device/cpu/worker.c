@@ -151,7 +151,7 @@ void *weir__worker_main(void *argument) {
   weir__worker_current = worker;
   weir__this_thread.in_task = true;
   weir__core core;
-  (void)weir__core_take(pthread_self(), cpu->first_core + worker->index, &core);
+  worker->roams = !weir__core_take(pthread_self(), cpu->first_core + worker->index, &core);
   bool any_work = false;
   for (;;) {
     uint64_t longest_ns = UINT64_MAX;
