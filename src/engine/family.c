@@ -7,8 +7,11 @@
 #include "base/error.h"
 #include "base/tsan.h"
 
-// How long who waits for callbacks of others sleeps before it looks again.
-enum { CALLBACKS_WAIT_NS = 20000 };
+enum {
+  SPIN_ROUNDS = 64, // who waits for callbacks that others call looks so often before it sleeps,
+  SPIN_PAUSES = 16,
+  CALLBACKS_WAIT_NS = 20000, // and then sleeps so long between two looks
+};
 
 // The event of the task that the calling thread runs a function of; its id is `*out_id`. NULL: it has none.
 static weir_event *caller_event(const weir_context *context, weir__id *out_id) {
@@ -166,20 +169,24 @@ static bool await_event(weir_context *context, weir_event *event, uint64_t timeo
   return in_time;
 }
 
-// Lets another thread call what is due, if this one does not when it releases the lock.
-static void await_callbacks(weir_context *context) {
+// Lets another thread call what is due, if this one does not when it releases the lock. Most callbacks take less time than it takes to
+// wake up.
+static void await_callbacks(weir_context *context, uint32_t round) {
   bool calling = context->host.notices.calling;
   weir__context_unlock(context);
   _Atomic uint32_t nobody = 0;
-  if (calling) weir__sleep_on(&nobody, 0, CALLBACKS_WAIT_NS);
+  bool spins = round < SPIN_ROUNDS && weir__may_spin();
+  for (uint32_t i = 0; i < SPIN_PAUSES && calling && spins; i++) weir__pause();
+  if (calling && !spins) weir__sleep_on(&nobody, 0, CALLBACKS_WAIT_NS);
   weir__context_lock(context);
 }
 
 bool weir__family_wait(weir_context *context, const weir_group *group, uint64_t target, uint64_t deadline) {
+  uint32_t round = 0;
   for (bool in_time = true; in_time;) {
     weir_event *event = due(context, group, target);
     if (event != NULL && atomic_load_explicit(&event->status, memory_order_relaxed) != (uint32_t)WEIR_PENDING) {
-      await_callbacks(context);
+      await_callbacks(context, round++);
       in_time = deadline == 0 || left_until(deadline) > 0;
       continue;
     }
