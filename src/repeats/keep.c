@@ -4,9 +4,9 @@
 #include "repeats/state.h"
 
 enum {
-  LARGEST_PIECE = 256, // tasks
-  LOOP_TASKS = 128,    // a loop is kept in as many whole turns as have so many tasks, since each launch costs the same
-  GROWTH = 3,          // each piece of a run has so many times the tasks of the one before
+  LARGEST_PIECE = WEIR__RUN_MOST_TASKS,
+  LOOP_TASKS = 128, // a loop is kept in as many whole turns as have so many tasks, since each launch costs the same
+  GROWTH = 8,       // each piece of a run has so many times the tasks of the one before
   MOST_KEPT_TASKS = 16384, // of all repeats
   LONGEST_SLEEP = 1 << 20,
   LONGEST_AHEAD = 640, // tasks between two other calls: longer passes gain little by graphs, which take long to make
@@ -85,16 +85,35 @@ static void keep_piece(weir__repeats *self, uint32_t first, uint32_t end) {
   if (self->kept_tasks > MOST_KEPT_TASKS) forget_last(self);
 }
 
+// How many of `count` tasks from `first` on overwrite no more than so many bytes; one at least. A buffer that several of them overwrite
+// counts for each: they may be buffers of their own the next time.
+static uint32_t fit(const weir__run *run, uint32_t first, uint32_t count, uint64_t limit) {
+  uint64_t bytes = 0;
+  for (uint32_t i = 0; i < count; i++) {
+    const weir__run_task *task = &run->tasks[first + i];
+    for (uint32_t j = 0; j < task->arg_count; j++) {
+      const weir__run_arg *arg = &run->args[task->first_arg + j];
+      if (arg->mode != WEIR_WRITE) continue;
+      bytes += run->buffer_bytes[arg->place];
+      if (bytes > limit && i > 0) return i;
+    }
+  }
+  return count;
+}
+
 // Keeps tasks [first, end) of the run that is recorded. Where a launch has to reach a device they are kept in pieces: the device
-// begins with the first one while the next is submitted.
-static void keep(weir__repeats *self, uint32_t first, uint32_t end) {
-  if (!self->run.device->ops->run_ahead && !self->tests) {
+// begins with the first one while the next is submitted. A launch takes storage for all that it overwrites at once.
+static void keep(const weir_context *context, uint32_t first, uint32_t end) {
+  weir__repeats *self = context->repeating.repeats;
+  const weir_device *device = self->run.device;
+  if (!device->ops->run_ahead && !self->tests) {
     keep_piece(self, first, end);
     return;
   }
+  uint64_t limit = context->memory.pools[device->space].waiting_limit;
   for (uint32_t size = self->first_piece; first < end; size *= GROWTH) {
     if (size > LARGEST_PIECE) size = LARGEST_PIECE;
-    uint32_t rest = end - first, piece = rest < size + self->fewest ? rest : size;
+    uint32_t rest = end - first, piece = fit(&self->run, first, rest < size + self->fewest ? rest : size, limit);
     keep_piece(self, first, first + piece);
     first += piece;
   }
@@ -109,7 +128,7 @@ void weir__repeats_begin_run(weir_context *context) {
 
 void weir__repeats_end_run(weir_context *context) {
   weir__repeats *self = context->repeating.repeats;
-  if (self->run.count >= self->fewest) keep(self, 0, self->run.count);
+  if (self->run.count >= self->fewest) keep(context, 0, self->run.count);
   weir__repeats_begin_run(context);
 }
 
@@ -166,7 +185,7 @@ void weir__repeats_note(weir_context *context, const weir_task *task, bool ends)
   bool launches_whole = !device->ops->run_ahead && !self->tests;
   uint32_t period = weir__period_find(&self->period, &self->run, launches_whole ? LOOP_TASKS : self->fewest);
   if (period > 0 && self->run.count >= self->longest_whole) {
-    keep(self, self->run.count - period, self->run.count);
+    keep(context, self->run.count - period, self->run.count);
     weir__repeats_begin_run(context);
   } else if (ends || self->run.count == WEIR__RUN_MOST_TASKS) {
     weir__repeats_end_run(context);

@@ -14,7 +14,7 @@ enum {
   FEWEST_AHEAD = 48,
   FAMILIAR_AHEAD = 32,
   FIRST_AHEAD = 1024,  // tasks that are not looked at: a program that is short gets nothing back for it
-  FIRST_PIECE = 32,    // tasks of the first piece of a run
+  FIRST_PIECE = 48,    // tasks of the first piece of a run
   LONGEST_WHOLE = 256, // tasks: a longer run that repeats itself is taken for a loop
 };
 
