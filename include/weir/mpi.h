@@ -73,7 +73,7 @@ typedef struct weir_mpi_options {
   // Submissions after which ranks compare what they submitted, at the latest. Default: 64.
   uint32_t check_every;
   // Contents of at least so many bytes go directly from the memory of a CUDA device and to it, where `direct` lets
-  // them. Others go through memory of the host. Default: 256 KiB.
+  // them. Others go through memory of the host. Default: 512 KiB.
   uint64_t direct_bytes;
   // A weir_mpi_direct. May differ from rank to rank. Default: AUTO.
   uint32_t direct;

@@ -12,7 +12,7 @@
 #include "weir/error.h"
 #include "weir/external.h"
 
-enum { DEFAULT_SECONDS = 60, DEFAULT_DIRECT_BYTES = 256 << 10 };
+enum { DEFAULT_SECONDS = 60, DEFAULT_DIRECT_BYTES = 512 << 10 };
 static const uint64_t GIB = UINT64_C(1) << 30;
 
 uint64_t weir__mpi_now(void) {
