@@ -27,10 +27,14 @@ static inline weir_status submit_ahead(weir_context *context, const weir_task *t
   return weir__repeats_submit_other(context, task, out_event);
 }
 
-weir_status weir_submit_sized(weir_context *context, const weir_task *given, size_t task_size, weir_event **out_event) {
+static __attribute__((cold)) weir_status refuse_null(const weir_context *context, weir_event **out_event) {
   if (out_event != NULL) *out_event = NULL;
-  if (context == NULL || given == NULL)
-    return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "submit: the %s is NULL", context == NULL ? "context" : "task");
+  return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "submit: the %s is NULL", context == NULL ? "context" : "task");
+}
+
+static __attribute__((noinline)) weir_status submit(weir_context *context, const weir_task *given, size_t task_size,
+                                                    weir_event **out_event) {
+  if (out_event != NULL) *out_event = NULL;
   weir_task own;
   const weir_task *task = weir__task_take(&own, given, task_size, "submit");
   if (task == NULL) return WEIR_ERROR_INVALID_ARGUMENT;
@@ -48,4 +52,12 @@ weir_status weir_submit_sized(weir_context *context, const weir_task *given, siz
     status = submit_other(context, task, device, out_event);
   weir__context_unlock(context);
   return status;
+}
+
+// A task that is compared with a run that came before needs few lines of its buffers, and not those of what comes next.
+weir_status weir_submit_sized(weir_context *context, const weir_task *given, size_t task_size, weir_event **out_event) {
+  if (context == NULL || given == NULL) return refuse_null(context, out_event);
+  if (weir__fetch_is_due(context) && task_size == sizeof *given && weir__repeats_hold_back(context))
+    return weir__repeats_submit_next(context, given, out_event);
+  return submit(context, given, task_size, out_event);
 }

@@ -53,11 +53,15 @@ static inline void weir__lock_acquire(weir__lock *lock) {
     weir__lock_acquire_slow(lock);
 }
 
-static inline void weir__lock_release(weir__lock *lock) {
+// False: somebody waits for it, and weir__lock_release_slow is to be called.
+static inline bool weir__lock_release_quickly(weir__lock *lock) {
   uint32_t held = WEIR__LOCK_HELD;
-  if (!atomic_compare_exchange_strong_explicit(&lock->state, &held, WEIR__LOCK_FREE, memory_order_release,
-                                               memory_order_relaxed))
-    weir__lock_release_slow(lock);
+  return atomic_compare_exchange_strong_explicit(&lock->state, &held, WEIR__LOCK_FREE, memory_order_release,
+                                                 memory_order_relaxed);
+}
+
+static inline void weir__lock_release(weir__lock *lock) {
+  if (!weir__lock_release_quickly(lock)) weir__lock_release_slow(lock);
 }
 
 static inline void weir__pause(void) {

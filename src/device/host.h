@@ -90,8 +90,13 @@ static inline void weir__host_lock(weir__host *host) {
 // Takes queued submissions into the window, releases the lock, then calls the callbacks that are due.
 void weir__host_unlock_and_call(weir__host *host);
 
+// Whether something is to be done when the lock is released. The lock is held.
+static inline bool weir__host_has_notices(const weir__host *host) {
+  return (host->notices.due != 0) | (host->notices.wake_count > 0);
+}
+
 static inline void weir__host_unlock(weir__host *host) {
-  if ((host->notices.due != 0) | (host->notices.wake_count > 0))
+  if (weir__host_has_notices(host))
     weir__host_unlock_and_call(host);
   else
     weir__lock_release(&host->lock);

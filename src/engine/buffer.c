@@ -18,13 +18,10 @@ static inline void fetch_next(const weir__object_pool *buffers) {
   __builtin_prefetch(next + offsetof(weir_buffer, replicas), 1);
 }
 
-static inline weir_buffer *new_buffer(weir_context *context, uint64_t bytes) {
-  // The replicas of one that was used before are empty: it has lost them when it was released.
-  weir_buffer *buffer = (weir_buffer *)weir__object_take(&context->objects.buffers, context, UINT64_MAX);
-  if (buffer == NULL) return NULL;
+// The members of a buffer that most have. The replicas of one that was used before are empty: it has lost them when it was released.
+static inline void begin(weir_context *context, weir_buffer *buffer, uint64_t bytes) {
   fetch_next(&context->objects.buffers);
   buffer->id = ++context->objects.next_buffer;
-  if (buffer->id == MANY_BUFFERS) atomic_store_explicit(&context->host.many_buffers, true, memory_order_relaxed);
   buffer->bytes = bytes;
   buffer->brought = WEIR__HOST_SPACE;
   buffer->copied_in = 0;
@@ -33,6 +30,13 @@ static inline weir_buffer *new_buffer(weir_context *context, uint64_t bytes) {
   buffer->valid = buffer->held = 0;
   buffer->run = 0;
   buffer->reuse = (weir__reuse){0};
+}
+
+static weir_buffer *new_buffer(weir_context *context, uint64_t bytes) {
+  weir_buffer *buffer = (weir_buffer *)weir__object_take(&context->objects.buffers, context, UINT64_MAX);
+  if (buffer == NULL) return NULL;
+  begin(context, buffer, bytes);
+  if (buffer->id == MANY_BUFFERS) atomic_store_explicit(&context->host.many_buffers, true, memory_order_relaxed);
   weir__written_clear(buffer);
   if (buffer->versions != NULL) memset(buffer->versions, 0, context->memory.versions * sizeof *buffer->versions);
   if (buffer->label[0] != '\0') buffer->label[0] = '\0';
@@ -60,13 +64,45 @@ static inline bool is_right(const weir_context *context, uint64_t bytes, weir_bu
   return out_buffer != NULL && context != NULL && bytes - 1 < WEIR_WHOLE - 1;
 }
 
-weir_status weir__buffer_make(weir_context *context, const char *what, uint64_t bytes, weir_buffer **out_buffer) {
-  if (!is_right(context, bytes, out_buffer)) return refuse(context, what, context, bytes, out_buffer);
-  weir__context_lock_to_submit(context);
+static __attribute__((noinline)) weir_status release_lock(weir_context *context) {
+  weir__lock_release_slow(&context->host.lock);
+  return WEIR_OK;
+}
+
+// The lock is held, and released.
+static __attribute__((noinline)) weir_status make(weir_context *context, const char *what, uint64_t bytes,
+                                                  weir_buffer **out_buffer) {
   weir_buffer *buffer = new_buffer(context, bytes);
   weir__context_unlock(context);
   *out_buffer = buffer;
   return buffer != NULL ? WEIR_OK : refuse(context, what, context, bytes, out_buffer);
+}
+
+static __attribute__((noinline)) weir_status check_and_make(weir_context *context, const char *what, uint64_t bytes,
+                                                            weir_buffer **out_buffer) {
+  if (!is_right(context, bytes, out_buffer)) return refuse(context, what, context, bytes, out_buffer);
+  weir__context_lock_to_submit(context);
+  return make(context, what, bytes, out_buffer);
+}
+
+// Whether nothing but a buffer's usual members is to be set.
+static inline bool is_usual(const weir_context *context, const weir_buffer *buffer) {
+  return buffer->written == NULL && buffer->versions == NULL && buffer->label[0] == '\0' &&
+         context->host.trace == NULL && !weir__host_has_notices(&context->host) &&
+         atomic_load_explicit(&context->host.many_buffers, memory_order_relaxed);
+}
+
+// Most buffers are made of one that was released, and nothing has to be waited for. All calls are left to the functions above, so
+// that this one saves no registers.
+weir_status weir__buffer_make(weir_context *context, const char *what, uint64_t bytes, weir_buffer **out_buffer) {
+  if (!is_right(context, bytes, out_buffer) || !weir__lock_try(&context->host.lock))
+    return check_and_make(context, what, bytes, out_buffer);
+  weir_buffer *buffer = (weir_buffer *)weir__object_next(&context->objects.buffers, UINT64_MAX);
+  if (buffer == NULL || !is_usual(context, buffer)) return make(context, what, bytes, out_buffer);
+  weir__object_take_next(&context->objects.buffers);
+  begin(context, buffer, bytes);
+  *out_buffer = buffer;
+  return weir__lock_release_quickly(&context->host.lock) ? WEIR_OK : release_lock(context);
 }
 
 weir_status weir__buffer_make_of(weir_context *context, const char *what, void *memory, uint32_t space, uint64_t bytes,
@@ -131,25 +167,25 @@ void weir__buffer_unqueue(weir_buffer *buffer) {
   weir__buffer_let_go(buffer);
 }
 
-// Whether nothing was ever put behind a buffer, nor anything noted of it.
-static inline bool is_untouched(const weir_buffer *buffer) {
-  const weir__segment *users = &buffer->whole;
-  return ((buffer->valid | buffer->held | buffer->by_ranges) == 0) & !buffer->wrapped & (users->writer == 0) &
-         (users->reader_count == 0) & (users->odd == 0) & (users->reader_capacity <= WEIR__SEGMENT_INLINE_READERS);
+// Whether nobody is noted in a segment, which has no memory of its own.
+static inline bool is_empty(const weir__segment *users) {
+  return ((users->writer | users->odd | users->reader_count) == 0) &
+         (users->reader_capacity == WEIR__SEGMENT_INLINE_READERS);
 }
 
-void weir__buffers_unqueue(weir_buffer *const *buffers, uint32_t count) {
+void weir__buffers_unqueue(weir_context *context, weir_buffer *const *buffers, uint32_t count) {
+  weir__object_pool *pool = &context->objects.buffers;
+  bool traced = context->host.trace != NULL;
   for (uint32_t i = 0; i < count; i++) {
     weir_buffer *buffer = buffers[i];
     if (--buffer->queued > 0 || !buffer->gone) continue;
     buffer->gone = false;
-    weir_context *context = buffer->object.context;
-    if (context->host.trace != NULL || !is_untouched(buffer)) {
+    if (traced || !weir__buffer_is_bare(buffer) || buffer->by_ranges != 0 || !is_empty(&buffer->whole)) {
       let_go(buffer);
       continue;
     }
     buffer->serial++;
-    weir__object_give(&context->objects.buffers, &buffer->object);
+    weir__object_give(pool, &buffer->object);
   }
 }
 
@@ -162,10 +198,9 @@ void weir__buffer_give_up(weir_buffer *buffer) {
   buffer->gone = true;
 }
 
-weir_status weir__buffer_release(weir_buffer *buffer) {
+// The lock is held, and released.
+static __attribute__((noinline)) weir_status release(weir_context *context, weir_buffer *buffer) {
   weir_status status = WEIR_OK;
-  weir_context *context = buffer->object.context;
-  weir__context_lock_to_submit(context);
   if (buffer->object.released || buffer->gone)
     status = weir__error(WEIR_ERROR_RELEASED, "buffer release: the buffer was released before");
   else if (buffer->queued == 0)
@@ -174,4 +209,21 @@ weir_status weir__buffer_release(weir_buffer *buffer) {
     weir__buffer_give_up(buffer);
   weir__context_unlock(context);
   return status;
+}
+
+static __attribute__((noinline)) weir_status lock_and_release(weir_context *context, weir_buffer *buffer) {
+  weir__context_lock_to_submit(context);
+  return release(context, buffer);
+}
+
+// One that submissions which wait name, as those that are held back, only becomes one that was released. Calls are left to the
+// functions above, so that this one saves no registers.
+weir_status weir__buffer_release(weir_buffer *buffer) {
+  weir_context *context = buffer->object.context;
+  if (!weir__lock_try(&context->host.lock)) return lock_and_release(context, buffer);
+  if (buffer->object.released || buffer->gone || buffer->queued == 0 || weir__host_has_notices(&context->host))
+    return release(context, buffer);
+  buffer->object.released = true;
+  buffer->gone = true;
+  return weir__lock_release_quickly(&context->host.lock) ? WEIR_OK : release_lock(context);
 }

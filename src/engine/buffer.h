@@ -27,8 +27,8 @@ void weir__buffer_give_up(weir_buffer *buffer);
 
 // A queued submission that named the buffer has entered, or was refused. The lock is held.
 void weir__buffer_unqueue(weir_buffer *buffer);
-// The same of several buffers.
-void weir__buffers_unqueue(weir_buffer *const *buffers, uint32_t count);
+// The same of several buffers of the context.
+void weir__buffers_unqueue(weir_context *context, weir_buffer *const *buffers, uint32_t count);
 // The same, of a buffer that was not released before. The lock is held.
 void weir__buffer_let_go(weir_buffer *buffer);
 

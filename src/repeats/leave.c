@@ -15,6 +15,8 @@ enum {
 
 static void release(weir_context *context) {
   weir__repeats *self = context->repeating.repeats;
+  weir__repeats_count(self, self->count - 1); // the first one was counted
+  self->quick_end = 0;
   weir__bound_clear(&self->bound);
   self->repeat = NULL;
   self->entered = 0;
@@ -34,6 +36,7 @@ bool weir__repeats_launch(weir_context *context, weir_event **out_event) {
   weir__repeat *repeat = self->repeat;
   weir__id task = context->host.window.next;
   bool slow = came_slowly(self);
+  self->quick_end = 0;
   // Where memory is short the lock is released meanwhile, and an idle thread would submit what is held back a second time.
   self->settling = true;
   bool launched = weir__repeat_launch(context, repeat, &self->bound, out_event);
@@ -141,6 +144,7 @@ void weir__repeats_leave(weir_context *context) {
   weir__kept_error kept;
   weir__error_keep(&kept);
   bool broken = self->entered > 0;
+  self->quick_end = 0;
   weir__repeats_free_storage(self);
   self->settling = true;
   while (self->entered < self->count) enter(context);
@@ -174,6 +178,7 @@ void weir__host_settle(weir__host *host, uint64_t seen) {
   weir_context *context = weir__context_of(host);
   weir__repeats *self = context->repeating.repeats;
   if (self == NULL || self->count == 0 || self->settling || context->queue.first != NULL) return;
+  self->quick_end = 0;
   if (self->entered == 0) {
     self->broken = self->repeat;
     self->to_come = self->repeat->run.count - self->count;

@@ -4,10 +4,6 @@
 #include "engine/buffer.h"
 #include "graph/plan.h"
 
-bool weir__same_label(const weir__run_task *seen, const weir_task *task) {
-  return strncmp(seen->label, task->label, WEIR__LABEL_BYTES - 1) == 0;
-}
-
 void weir__bound_keep_value(const weir__run_arg *seen, const weir_arg *arg, weir__bound *bound) {
   unsigned char *value = bound->values + seen->place;
   uint64_t padded = weir__graph_padded(seen->bytes);

@@ -11,8 +11,6 @@
 
 // match.c: what few tasks need.
 
-bool weir__same_label(const weir__run_task *seen, const weir_task *task);
-
 // Takes a value, which is not NULL.
 void weir__bound_keep_value(const weir__run_arg *seen, const weir_arg *arg, weir__bound *bound);
 
@@ -50,39 +48,40 @@ static inline bool weir__same_task(const weir__run_task *seen, const weir_task *
   if (task->kernel != NULL &&
       (seen->code_change != task->kernel->code_change || !weir__object_is(&task->kernel->object, WEIR__KIND_KERNEL)))
     return false;
-  if (__builtin_expect(task->label == NULL, true)) return seen->label[0] == '\0';
-  return weir__same_label(seen, task);
+  return task->label == NULL ? seen->label[0] == '\0' : strncmp(seen->label, task->label, WEIR__LABEL_BYTES - 1) == 0;
 }
 
-// Takes the buffer with the next number. False: it is another one's place.
-static inline bool weir__bound_take_buffer(const weir__run *run, weir_buffer *buffer, weir__bound *bound) {
-  uint32_t number = bound->buffer_count;
-  if (buffer == NULL || !weir__object_is(&buffer->object, WEIR__KIND_BUFFER) ||
-      buffer->object.context != weir__context_of(run->device->host) || buffer->named == bound->number ||
-      buffer->bytes != run->buffer_bytes[number] || !weir__run_takes(buffer))
-    return false;
+// Whether a buffer can be the one with this number, which the run names first.
+static inline bool weir__bound_may_take(const weir__bound *bound, const weir__run *run, uint32_t number,
+                                        const weir_buffer *buffer) {
+  return buffer != NULL && weir__object_is(&buffer->object, WEIR__KIND_BUFFER) &&
+         ((weir__pointers_differ(buffer->object.context, bound->context) |
+           (buffer->bytes ^ run->buffer_bytes[number])) == 0) &&
+         buffer->named != bound->number && weir__run_takes(buffer);
+}
+
+static inline bool weir__same_arg(const weir__run_arg *seen, const weir_arg *arg) {
+  return ((seen->mode ^ weir__plain_mode(arg)) | (seen->bytes ^ arg->bytes) | (seen->offset ^ arg->offset)) == 0;
+}
+
+// Whether the argument is the same. If it is a value, or a buffer that the run names first here, it is bound. `count`: of the
+// buffers that are.
+static inline __attribute__((always_inline)) bool weir__bound_take(weir__bound *bound, const weir__run *run,
+                                                                   const weir__run_arg *seen, const weir_arg *arg,
+                                                                   uint32_t *count) {
+  if (__builtin_expect(!weir__same_arg(seen, arg), false)) return false;
+  weir_buffer *buffer = arg->buffer;
+  if (!seen->is_new) return bound->buffers[seen->place] == buffer && buffer->object.released == 0;
+  if (__builtin_expect(seen->mode == WEIR_VALUE, false)) {
+    if (arg->value == NULL) return false;
+    weir__bound_keep_value(seen, arg, bound);
+    return true;
+  }
+  if (!weir__bound_may_take(bound, run, *count, buffer)) return false;
   buffer->named = bound->number;
   buffer->queued++;
-  bound->buffers[number] = buffer;
-  bound->buffer_count = number + 1;
+  bound->buffers[(*count)++] = buffer;
   return true;
-}
-
-// Takes a value, or a buffer that the run names first here. False: it is another one.
-static inline bool weir__bound_take(const weir__run *run, const weir__run_arg *seen, const weir_arg *arg,
-                                    weir__bound *bound) {
-  if (seen->mode != WEIR_VALUE) return weir__bound_take_buffer(run, arg->buffer, bound);
-  if (arg->value == NULL) return false;
-  weir__bound_keep_value(seen, arg, bound);
-  return true;
-}
-
-static inline __attribute__((always_inline)) bool weir__same_arg(const weir__run *run, const weir__run_arg *seen,
-                                                                 const weir_arg *arg, weir__bound *bound) {
-  if (((seen->mode ^ weir__plain_mode(arg)) | (seen->bytes ^ arg->bytes) | (seen->offset ^ arg->offset)) != 0)
-    return false;
-  if (seen->is_new) return weir__bound_take(run, seen, arg, bound);
-  return bound->buffers[seen->place] == arg->buffer && arg->buffer->object.released == 0;
 }
 
 // weir__repeat_matches, inline.
@@ -93,12 +92,16 @@ static inline __attribute__((always_inline)) bool weir__matches(const weir__repe
   if (!weir__same_task(seen, task) || (task->args == NULL && task->arg_count > 0)) return false;
   bound->given[index] = (weir__graph_given){task->user, task->tag};
   if (task->arg_count == 0) return true; // `args` may be NULL, to which nothing is added
-  uint32_t count = bound->buffer_count;
+  uint32_t first = bound->buffer_count, count = first;
   const weir__run_arg *seen_arg = run->args + seen->first_arg;
   const weir_arg *arg = task->args;
   for (const weir_arg *end = arg + task->arg_count; arg != end; arg++, seen_arg++) {
-    if (__builtin_expect(!weir__same_arg(run, seen_arg, arg, bound), false)) return weir__bound_take_back(bound, count);
+    if (__builtin_expect(!weir__bound_take(bound, run, seen_arg, arg, &count), false)) {
+      bound->buffer_count = count;
+      return weir__bound_take_back(bound, first);
+    }
   }
+  bound->buffer_count = count;
   return true;
 }
 

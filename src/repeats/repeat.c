@@ -42,7 +42,7 @@ bool weir__bound_reserve(weir__bound *bound, const weir__run *run) {
 }
 
 void weir__bound_clear(weir__bound *bound) {
-  weir__buffers_unqueue(bound->buffers, bound->buffer_count);
+  weir__buffers_unqueue(bound->context, bound->buffers, bound->buffer_count);
   bound->buffer_count = 0;
 }
 

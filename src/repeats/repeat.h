@@ -13,7 +13,8 @@ typedef struct weir__bound {
   weir_buffer **buffers;
   unsigned char *values;
   uint32_t given_capacity, buffer_count, buffer_capacity, value_capacity;
-  uint64_t number; // weir_buffer.named of the buffers
+  uint64_t number;       // weir_buffer.named of the buffers
+  weir_context *context; // theirs
 } weir__bound;
 
 typedef struct weir__repeat {

@@ -22,11 +22,11 @@ enum {
 // can. Else nothing has changed, and weir__repeats_take says.
 static inline bool go_on(weir_context *context, weir__repeats *self, const weir_task *task, weir_event **out_event) {
   uint32_t count = self->count;
-  if ((count == 0) | (self->entered > 0) | context->repeating.cut | self->settling | self->tests | (out_event != NULL))
+  if (count >= self->quick_end || context->repeating.cut || out_event != NULL ||
+      !weir__matches(self->repeat, count, task, &self->bound))
     return false;
-  if (count + 1 == self->repeat->run.count || !weir__matches(self->repeat, count, task, &self->bound)) return false;
-  self->since += self->since < WEIR__REPEATS_LONG_LOOP;
-  weir__repeats_hold(context, count + 1);
+  self->count = ++count;
+  if (count % WEIR__REPEATS_TELL_EACH == 0) weir__repeats_hold(context, count);
   return true;
 }
 
@@ -37,6 +37,16 @@ weir_status weir__repeats_submit_other(weir_context *context, const weir_task *t
   if (self->asleep && !self->ahead) weir__repeats_wake(context);
   if (!self->asleep && weir__repeats_take(context, task, out_event)) return WEIR_OK;
   return weir__repeats_submit_alone(context, task, out_event);
+}
+
+weir_status weir__repeats_submit_next(weir_context *context, const weir_task *task, weir_event **out_event) {
+  weir__context_lock_to_submit(context);
+  weir__repeats *self = context->repeating.repeats;
+  weir_status status = WEIR_OK;
+  if (out_event != NULL) *out_event = NULL;
+  if (!go_on(context, self, task, out_event)) status = weir__repeats_submit_other(context, task, out_event);
+  weir__context_unlock(context);
+  return status;
 }
 
 // Whether the context has devices with queues of their own. `all_follow`: all of them gain by launches of runs that came before.
@@ -72,6 +82,7 @@ void weir__repeats_open(weir_context *context) {
   self->first_piece = self->tests ? 3 : FIRST_PIECE;
   self->longest_whole = self->tests ? 0 : LONGEST_WHOLE;
   self->random.state = host->seed | 1;
+  self->bound.context = context;
   context->repeating.repeats = self;
   context->repeating.settle = weir__repeats_settle;
   context->repeating.plain = context->devices.plain;

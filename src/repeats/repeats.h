@@ -23,4 +23,13 @@ static inline weir_status weir__repeats_submit(weir_context *context, const weir
   return weir__repeats_submit_other(context, task, out_event);
 }
 
+// Whether some tasks are held back, as far as can be seen without the lock, and not in a process that was forked.
+static inline bool weir__repeats_hold_back(const weir_context *context) {
+  return atomic_load_explicit(&context->host.held, memory_order_relaxed) != 0 &&
+         !atomic_load_explicit(&context->host.foreign, memory_order_relaxed);
+}
+
+// Submits a task of the caller's that is probably to be held back with them. Takes the lock.
+weir_status weir__repeats_submit_next(weir_context *context, const weir_task *task, weir_event **out_event);
+
 #endif // WEIR_REPEATS_REPEATS_H

@@ -60,7 +60,8 @@ bool weir__run_copy(const weir__run *run, uint32_t first, uint32_t end, weir__ru
 
 // Whether a buffer can be an argument in a run. It is valid.
 static inline bool weir__run_takes(const weir_buffer *buffer) {
-  return !(buffer->image | buffer->adopted | buffer->scratch | buffer->reducing | buffer->boxed);
+  if (buffer->image || buffer->adopted || buffer->scratch) return false;
+  return buffer->by_ranges == 0 || (!buffer->reducing && !buffer->boxed); // where there are boxes it is used by ranges
 }
 
 #endif // WEIR_REPEATS_RUN_H

@@ -34,7 +34,8 @@ struct weir__repeats {
   // The run that is followed.
   weir__repeat *repeat;
   weir__bound bound;
-  uint64_t begun;          // weir__ticks of its first task
+  uint64_t begun;     // weir__ticks of its first task
+  uint32_t quick_end; // a task is taken without further questions (repeats.c) while fewer are held back; 0: none is
   uint32_t count, entered; // tasks that are held back, and how many of these have been submitted after all
   bool settling;           // a thread submits or launches them
   // An idle thread submitted what was held back of `broken` (NULL: forgotten): so many of its tasks are still to come, and then
@@ -100,6 +101,12 @@ static inline void weir__repeats_hold(weir_context *context, uint32_t count) {
   context->repeating.held = count > 0 || self->asleep;
   uint64_t held = count == 0 ? 0 : self->bound.number * WEIR__HELD_RUN + count;
   atomic_store_explicit(&context->host.held, held, memory_order_relaxed);
+}
+
+// Counts tasks since something else was called.
+static inline void weir__repeats_count(weir__repeats *self, uint32_t tasks) {
+  uint32_t most = WEIR__REPEATS_LONG_LOOP - self->since;
+  self->since += tasks < most ? tasks : most;
 }
 
 // Whether two runs are the same up to task `count`, and go to the same device.

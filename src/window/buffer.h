@@ -100,6 +100,11 @@ static inline __attribute__((always_inline)) void weir__buffer_fetch(const weir_
   __builtin_prefetch((const void *)(at + offsetof(weir_buffer, replicas)));
 }
 
+// Whether there is no storage behind the buffer, and nothing is known of its contents.
+static inline bool weir__buffer_is_bare(const weir_buffer *buffer) {
+  return ((buffer->valid | buffer->held) == 0) & !buffer->wrapped;
+}
+
 // The newest task that used the buffer for its own sake.
 static inline weir__id weir__buffer_recency(const weir_buffer *buffer) {
   return buffer->copied_home != 0 && buffer->last_use == buffer->copied_home ? buffer->used_before : buffer->last_use;

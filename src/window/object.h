@@ -66,17 +66,28 @@ void weir__object_pool_deinitialize(weir__object_pool *pool);
 // One that is new. NULL: no memory.
 weir__object *weir__object_take_new(weir__object_pool *pool, weir_context *context);
 
-// An object: zeroed if it is new, else as it was given back; its header is set. NULL: no memory.
-static inline weir__object *weir__object_take(weir__object_pool *pool, weir_context *context, weir__id oldest) {
+// One that was released and may be used again. NULL: there is none.
+static inline weir__object *weir__object_next(const weir__object_pool *pool, weir__id oldest) {
   weir__object *object = pool->first;
-  if (pool->released_count <= pool->quarantine || object->last_use >= oldest)
-    return weir__object_take_new(pool, context);
+  return pool->released_count <= pool->quarantine || object->last_use >= oldest ? NULL : object;
+}
+
+// Takes that one.
+static inline void weir__object_take_next(weir__object_pool *pool) {
+  weir__object *object = pool->first;
   pool->first = object->next;
   if (pool->first == NULL) pool->last = NULL;
   pool->released_count--;
   object->released = false;
   object->next = NULL;
   object->last_use = 0;
+}
+
+// An object: zeroed if it is new, else as it was given back; its header is set. NULL: no memory.
+static inline weir__object *weir__object_take(weir__object_pool *pool, weir_context *context, weir__id oldest) {
+  weir__object *object = weir__object_next(pool, oldest);
+  if (object == NULL) return weir__object_take_new(pool, context);
+  weir__object_take_next(pool);
   return object;
 }
 
