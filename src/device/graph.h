@@ -55,12 +55,20 @@ typedef struct weir__graph_host {
   uint64_t offset; // in a run's memory in between
 } weir__graph_host;
 
+// Accesses of a launch come in this order, and those to one buffer side by side.
+enum {
+  WEIR__EXTERNAL_ANY,
+  WEIR__EXTERNAL_READS_ALL, // of its buffer
+  WEIR__EXTERNAL_TEMPORARY, // of a buffer that launches do not name (graph/temporaries.h)
+};
+
 // What the graph as a whole does to bytes of a buffer.
 typedef struct weir__graph_external {
   uint32_t buffer;
   weir_mode mode;
   uint64_t lo, hi;
-  bool temporary; // of a buffer that no launch needs any more (graph/temporaries.h)
+  bool all;      // of its buffer's bytes
+  uint8_t order; // WEIR__EXTERNAL_*
 } weir__graph_external;
 
 // Why a node comes after another: bytes of a buffer, by its number in the plan, that both use.
@@ -96,6 +104,7 @@ typedef struct weir__graph_plan {
   uint32_t references; // the graph's and one per run; guarded by the context's lock
   uint32_t node_count, arg_count, buffer_count, host_count;
   uint32_t external_count; // of buffers that launches name; those of temporaries are behind them
+  uint32_t first_read;     // of these; all from here on read whole buffers
   uint32_t all_externals;
   uint64_t edge_count, value_bytes, host_bytes; // host_bytes: of a run's memory in between, if it needs some
   weir__graph_node *nodes;
@@ -108,7 +117,7 @@ typedef struct weir__graph_plan {
   weir__graph_external *externals;
   uint32_t *outer; // numbers of the buffers that launches name, and behind them those of temporaries
   uint32_t outer_count;
-  uint32_t arrangement; // of these; another number each time that it changes
+  uint32_t arrangement; // of these, not 0; another number each time that it changes
   weir__graph_host *hosts;
   unsigned char *values;      // of all nodes, to be copied by each run
   weir__graph_given *given;   // per node, to be copied by each run; NULL: nodes have it
@@ -154,7 +163,7 @@ typedef struct weir__graph_run {
   weir_buffer **buffers;  // by number, as they were at the launch
   uint32_t *serials;
   uint64_t *storages;          // numbers, for timelines
-  uint32_t arrangement;        // plan->arrangement for these
+  uint32_t arrangement;        // plan->arrangement for these and `accesses`; 0: none
   weir__graph_number *numbers; // scratch, buffer_count long
   void **args;                 // by number of argument: pointers into storage or `values`
   uint64_t stamp;              // plan->stamp for these; 0: none yet

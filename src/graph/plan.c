@@ -10,6 +10,7 @@
 #include "engine/check.h"
 #include "graph/plan_boxes.h"
 #include "graph/plan_build.h"
+#include "graph/temporaries.h"
 
 typedef weir__plan_builder builder;
 typedef weir__plan_use use;
@@ -172,7 +173,6 @@ weir_status weir__graph_make_plan(weir_graph *graph) {
   plan->memories = weir__allocate_zeroed((plan->buffer_count + 1) * sizeof *plan->memories);
   plan->outer = weir__allocate((plan->buffer_count + 1) * sizeof *plan->outer);
   complete = complete && plan->memories != NULL && plan->outer != NULL;
-  for (uint32_t i = 0; complete && i < plan->buffer_count; i++) plan->outer[plan->outer_count++] = i;
   clean_up(&build);
   if (!complete) {
     weir__graph_plan_drop(plan);
@@ -180,5 +180,6 @@ weir_status weir__graph_make_plan(weir_graph *graph) {
   }
   weir__graph_lay_out_hosts(plan);
   graph->plan = plan;
+  weir__graph_arrange_anew(graph);
   return WEIR_OK;
 }

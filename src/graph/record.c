@@ -151,4 +151,5 @@ void weir__graph_buffer_replaced(weir_graph *graph, const weir_buffer *buffer, w
   for (uint32_t i = 0; i < graph->buffer_count; i++) {
     if (graph->buffers[i] == buffer) graph->buffers[i] = replacement;
   }
+  if (graph->plan != NULL) weir__graph_arrange_anew(graph);
 }

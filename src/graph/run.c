@@ -116,31 +116,63 @@ weir__graph_run *weir__graph_run_take(weir_graph *graph) {
 
 // Whether an access is sure to find what it reads where the launch runs, without storage or a copy. Contents that are nowhere are
 // undefined, and read where there is storage.
-static inline bool is_settled(const weir_buffer *buffer, const weir__graph_external *external, uint16_t here) {
+static inline bool is_settled(const weir_buffer *buffer, uint16_t here) {
   uint16_t spaces = buffer->valid != 0 ? buffer->valid : buffer->held;
-  return (external->mode == WEIR_READ) & (external->lo == 0) & (external->hi == buffer->bytes) &
-         ((spaces & here) != 0) & (buffer->by_ranges == 0) & (buffer->parts == NULL);
+  return ((spaces & here) != 0) & (buffer->by_ranges == 0) & (buffer->parts == NULL);
+}
+
+// Stands for buffers that the launch does not name; no dependence is about its bytes.
+static weir_buffer nobody;
+
+// What stays the same from launch to launch.
+static void arrange(weir__graph_run *run) {
+  const weir__graph_plan *plan = run->plan;
+  for (uint32_t i = 0; i < plan->external_count; i++) {
+    const weir__graph_external *external = &plan->externals[i];
+    run->accesses[i] = (weir__access){
+        .mode = (uint8_t)external->mode, .space = (uint8_t)plan->space, .lo = external->lo, .hi = external->hi};
+  }
+  for (uint32_t i = 0; i < plan->buffer_count; i++) {
+    run->buffers[i] = &nobody;
+    run->serials[i] = nobody.serial + 1;
+  }
+  run->arrangement = plan->arrangement;
+}
+
+// Puts the accesses that read what is not there behind the others, so that those that are settled come last.
+static void part(weir__graph_run *run, uint16_t here) {
+  for (uint32_t i = run->unsettled; i < run->plan->external_count; i++) {
+    weir__access access = run->accesses[i];
+    if (is_settled(access.buffer, here)) continue;
+    run->accesses[i] = run->accesses[run->unsettled];
+    run->accesses[run->unsettled++] = access;
+  }
+  run->arrangement = 0;
 }
 
 void weir__graph_run_aim(weir__graph_run *run) {
   const weir__graph_plan *plan = run->plan;
+  if (run->arrangement != plan->arrangement) arrange(run);
   weir_buffer *const *buffers = run->graph->buffers;
+  const weir__graph_external *externals = plan->externals;
+  weir__access *accesses = run->accesses;
   uint16_t here = weir__space_bit(plan->space);
-  uint32_t first = 0, end = plan->external_count;
+  uint32_t i = 0;
   run->queue = run->graph->queue;
   run->after = run->graph->temporaries.last_launch;
-  for (uint32_t i = 0; i < plan->external_count; i++) {
-    const weir__graph_external *external = &plan->externals[i];
-    weir_buffer *buffer = buffers[external->buffer];
-    run->accesses[is_settled(buffer, external, here) ? --end : first++] =
-        (weir__access){.buffer = buffer,
-                       .mode = (uint8_t)external->mode,
-                       .space = (uint8_t)plan->space,
-                       .lo = external->lo,
-                       .hi = external->hi};
-    weir__pin(run->context, buffer);
+  run->unsettled = plan->first_read;
+  for (; i < plan->first_read; i++) {
+    accesses[i].buffer = buffers[externals[i].buffer];
+    weir__pin(run->context, accesses[i].buffer);
   }
-  run->unsettled = first;
+  bool settled = true;
+  for (uint64_t checks = run->context->checks; i < plan->external_count; i++) {
+    weir_buffer *buffer = buffers[externals[i].buffer];
+    accesses[i].buffer = buffer;
+    buffer->named = checks;
+    settled = settled & is_settled(buffer, here);
+  }
+  if (!settled) part(run, here);
 }
 
 void weir__graph_run_give(weir__graph_run *run) {
@@ -201,18 +233,22 @@ void weir__graph_run_note_reader(weir__graph_run *run, const weir__dependence *d
 // Takes over where the buffers are. Returns whether some are elsewhere than for the launch before.
 static bool bind_buffers(weir__graph_run *run, weir__graph_plan *plan) {
   weir_buffer *const *buffers = run->graph->buffers;
-  const uint32_t *outer = plan->outer, space = plan->space;
+  const uint32_t *outer = plan->outer, space = plan->space, count = plan->outer_count;
+  weir_buffer **bound = run->buffers;
+  uint32_t *serials = run->serials;
+  void **memories = plan->memories;
   uintptr_t changes = 0;
-  for (uint32_t k = 0; k < plan->outer_count; k++) {
+  for (uint32_t k = 0; k < count; k++) {
     uint32_t i = outer[k];
     weir_buffer *buffer = buffers[i];
-    const weir__replica *replica = &buffer->replicas[space];
-    run->buffers[i] = buffer;
-    run->serials[i] = buffer->serial;
-    run->storages[i] = replica->storage;
-    changes |= (uintptr_t)plan->memories[i] ^ (uintptr_t)replica->memory;
-    plan->memories[i] = replica->memory;
+    void *memory = buffer->replicas[space].memory;
+    bound[i] = buffer;
+    serials[i] = buffer->serial;
+    changes |= (uintptr_t)memories[i] ^ (uintptr_t)memory;
+    memories[i] = memory;
   }
+  for (uint32_t k = 0; run->context->host.trace != NULL && k < count; k++)
+    run->storages[outer[k]] = buffers[outer[k]]->replicas[space].storage;
   return changes != 0;
 }
 
@@ -230,23 +266,11 @@ static void bind_args(weir__graph_run *run, weir__graph_plan *plan, bool moved) 
   }
 }
 
-// Stands for buffers that the launch does not name; no dependence is about its bytes.
-static weir_buffer nobody;
-
-static void forget_buffers(weir__graph_run *run) {
-  run->arrangement = run->plan->arrangement;
-  for (uint32_t i = 0; i < run->plan->buffer_count; i++) {
-    run->buffers[i] = &nobody;
-    run->serials[i] = nobody.serial + 1;
-  }
-}
-
 void weir__graph_run_bind(weir__task *task, const weir__dependences *dependences) {
   weir__graph_run *run = task->run;
   weir__graph_plan *plan = run->plan;
   run->task = task;
   run->task_id = task->id;
-  if (run->arrangement != plan->arrangement) forget_buffers(run);
   bind_args(run, plan, bind_buffers(run, plan));
   weir__graph_run_bind_hosts(run);
   for (size_t i = 0; i < dependences->count; i++) {

@@ -40,7 +40,7 @@ bool weir__temporaries_keep(weir_graph *graph) {
     buffer->replicas[space] = (weir__replica){0};
     buffer->held = buffer->valid = 0;
   }
-  weir__temporaries_arrange(graph);
+  weir__graph_arrange(graph);
   return true;
 }
 
@@ -57,25 +57,41 @@ void weir__temporaries_drop(weir_graph *graph, uint32_t number) {
 
 static int by_place(const void *left, const void *right) {
   const weir__graph_external *a = left, *b = right;
-  if (a->temporary != b->temporary) return a->temporary ? 1 : -1;
+  if (a->order != b->order) return a->order < b->order ? -1 : 1;
   if (a->buffer != b->buffer) return a->buffer < b->buffer ? -1 : 1;
   return a->lo < b->lo ? -1 : a->lo > b->lo;
 }
 
-void weir__temporaries_arrange(weir_graph *graph) {
+static uint8_t order_of(const weir_graph *graph, const weir__graph_external *external) {
+  weir__block *const *blocks = graph->temporaries.blocks;
+  if (blocks != NULL && blocks[external->buffer] != NULL) return WEIR__EXTERNAL_TEMPORARY;
+  return external->mode == WEIR_READ && external->all ? WEIR__EXTERNAL_READS_ALL : WEIR__EXTERNAL_ANY;
+}
+
+void weir__graph_arrange(weir_graph *graph) {
   weir__graph_plan *plan = graph->plan;
   weir__block *const *blocks = graph->temporaries.blocks;
   uint32_t outer = 0, last = plan->buffer_count;
-  for (uint32_t i = 0; i < plan->buffer_count; i++) plan->outer[blocks[i] == NULL ? outer++ : --last] = i;
+  for (uint32_t i = 0; i < plan->buffer_count; i++)
+    plan->outer[blocks == NULL || blocks[i] == NULL ? outer++ : --last] = i;
   plan->outer_count = outer;
-  uint32_t count = 0;
+  uint32_t counts[WEIR__EXTERNAL_TEMPORARY + 1] = {0};
   for (uint32_t i = 0; i < plan->all_externals; i++) {
-    plan->externals[i].temporary = blocks[plan->externals[i].buffer] != NULL;
-    count += !plan->externals[i].temporary;
+    plan->externals[i].order = order_of(graph, &plan->externals[i]);
+    counts[plan->externals[i].order]++;
   }
-  plan->external_count = count;
+  plan->first_read = counts[WEIR__EXTERNAL_ANY];
+  plan->external_count = plan->first_read + counts[WEIR__EXTERNAL_READS_ALL];
   qsort(plan->externals, plan->all_externals, sizeof *plan->externals, by_place);
   plan->arrangement++;
+}
+
+void weir__graph_arrange_anew(weir_graph *graph) {
+  for (uint32_t i = 0; i < graph->plan->all_externals; i++) {
+    weir__graph_external *external = &graph->plan->externals[i];
+    external->all = external->lo == 0 && external->hi == graph->buffers[external->buffer]->bytes;
+  }
+  weir__graph_arrange(graph);
 }
 
 void weir__temporaries_give_up(weir_graph *graph) {
@@ -84,7 +100,7 @@ void weir__temporaries_give_up(weir_graph *graph) {
   for (uint32_t i = 0; i < graph->plan->buffer_count; i++) {
     if (kept->blocks[i] != NULL) weir__temporaries_drop(graph, i);
   }
-  weir__temporaries_arrange(graph);
+  weir__graph_arrange(graph);
   weir__free(kept->blocks);
   *kept = (weir__temporaries){0};
 }

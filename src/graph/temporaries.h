@@ -16,7 +16,7 @@
 
 // Whether a buffer that a submission has queued is one: that names it last, and nothing is known of its contents.
 static inline bool weir__temporary_is(const weir_buffer *buffer) {
-  return buffer->gone & (buffer->queued == 1) & ((buffer->valid | buffer->held) == 0) & !buffer->wrapped;
+  return buffer->gone && buffer->queued == 1 && weir__buffer_is_bare(buffer);
 }
 
 // The bytes of storage that the graph could keep behind its last launch, which took it and was just submitted: for buffers that were
@@ -27,11 +27,14 @@ uint64_t weir__temporaries_count(const weir_graph *graph);
 bool weir__temporaries_keep(weir_graph *graph);
 
 // The buffer with this number of the graph is none any more. Its storage is free when the last launch is done. Afterwards
-// weir__temporaries_arrange.
+// weir__graph_arrange.
 void weir__temporaries_drop(weir_graph *graph, uint32_t number);
 
-// The plan's outer buffers and externals become those that are no temporaries.
-void weir__temporaries_arrange(weir_graph *graph);
+// Puts the graph's plan in order: the buffers and externals that launches name come first.
+void weir__graph_arrange(weir_graph *graph);
+
+// The same where the graph has a new plan, or other buffers, which may be larger.
+void weir__graph_arrange_anew(weir_graph *graph);
 
 // Gives all storage back.
 void weir__temporaries_give_up(weir_graph *graph);

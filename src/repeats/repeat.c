@@ -126,7 +126,7 @@ static void check_temporaries(const weir__repeat *repeat, const weir__bound *bou
     weir__temporaries_drop(graph, number);
     changed = true;
   }
-  if (changed) weir__temporaries_arrange(graph);
+  if (changed) weir__graph_arrange(graph);
 }
 
 static bool launch(weir_context *context, weir__repeat *repeat, const weir__bound *bound, weir_event **out_event) {
