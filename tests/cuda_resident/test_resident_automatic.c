@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "base/allocate.h"
+#include "device/cuda/resident/resident.h"
 #include "device/cuda/symbols.h"
 #include "part.h"
 #include "random.h"
@@ -270,6 +271,21 @@ static void copies_follow_what_is_resident(void **state) {
   finish(&r);
   weir_context_statistics(r.context, &statistics);
   assert_int_equal(statistics.resident_moves, 1);
+  rig_end(&r);
+}
+
+// Where it is on the card with nothing to do, it need not leave for a copy: the tasks that come after it find it there.
+static void a_copy_leaves_the_kernel_on_the_card(void **state) {
+  (void)state;
+  rig r;
+  begin_with_ring(&r, 1, seed_of(0, 0, false, true));
+  const weir__resident *resident = weir__cuda_of(r.device)->resident;
+  for (int i = 0; i < SINGLE; i++) {
+    run_single(&r, RIG_MIX, 1);
+    rig_copy(&r, 4, 5);
+    finish(&r);
+    assert_int_not_equal(weir__r_host_load_acquire(&resident->host->stop), resident->epoch);
+  }
   rig_end(&r);
 }
 
@@ -756,6 +772,7 @@ int main(void) {
       cmocka_unit_test(what_comes_again_no_longer_is_resident),
       cmocka_unit_test(a_graph_comes_behind_a_task_that_is_resident),
       cmocka_unit_test(copies_follow_what_is_resident),
+      cmocka_unit_test(a_copy_leaves_the_kernel_on_the_card),
       cmocka_unit_test(streams_of_the_caller),
       cmocka_unit_test(a_stream_waits_for_a_task_that_is_resident),
       cmocka_unit_test(a_call_for_the_ring_fails),

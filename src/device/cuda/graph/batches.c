@@ -270,7 +270,8 @@ static void launch_task(void *user, weir__task *task) {
     weir__resident_take(device, task, task->move != NULL);
     return;
   }
-  if (device->resident != NULL) weir__resident_make_room(device->resident);
+  bool is_copy = task->move != NULL && !task->move->fill; // by an engine, for which the kernel need not leave
+  if (device->resident != NULL && !is_copy) weir__resident_make_room(device->resident);
   weir__cuda_issue(device, task);
 }
 
