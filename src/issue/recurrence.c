@@ -60,6 +60,10 @@ uint32_t weir__recurrence_stalled(const weir__recurrence *recurrence) {
   return recurrence->collection.count;
 }
 
+bool weir__recurrence_is_direct(const weir__recurrence *recurrence) {
+  return weir__wait_history_is_direct(&recurrence->waits);
+}
+
 bool weir__recurrence_is_known(const weir__recurrence *recurrence) {
   return recurrence->boundaries.known;
 }

@@ -95,6 +95,9 @@ void weir__recurrence_pass(weir__recurrence *recurrence, weir__task *task);
 // Tasks that were taken and not launched.
 uint32_t weir__recurrence_stalled(const weir__recurrence *recurrence);
 
+// Whether tasks go the direct way now, since the program waits often and that is faster.
+bool weir__recurrence_is_direct(const weir__recurrence *recurrence);
+
 // Launches them. The next task begins a sequence.
 void weir__recurrence_flush(weir__recurrence *recurrence);
 

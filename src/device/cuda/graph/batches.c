@@ -262,17 +262,23 @@ static bool start_batch(void *user, const weir__batch *of, weir__cached_graph *g
   return true;
 }
 
+// Whether the resident kernel is on the card, and the next tasks are likely to go there.
+static bool goes_on_resident(const weir__cuda_device *device) {
+  return device->resident->running && weir__recurrence_is_direct(device->batches->recurrence);
+}
+
 // Puts a task into a queue, or has it wait for the resident kernel where what it comes after is there, or, if it is a small copy, has
 // it go there as well.
 static void launch_task(void *user, weir__task *task) {
   weir__cuda_device *device = weir__cuda_of(user);
   if (device->resident != NULL && weir__resident_is_busy(device)) {
     weir__resident_take(device, task, task->move != NULL);
-    return;
+  } else if (device->resident != NULL && task->move != NULL && goes_on_resident(device)) {
+    weir__resident_take_first(device, task);
+  } else {
+    if (device->resident != NULL && weir__resident_is_in_the_way(task)) weir__resident_make_room(device->resident);
+    weir__cuda_issue(device, task);
   }
-  bool is_copy = task->move != NULL && !task->move->fill; // by an engine, for which the kernel need not leave
-  if (device->resident != NULL && !is_copy) weir__resident_make_room(device->resident);
-  weir__cuda_issue(device, task);
 }
 
 static bool direct_is_ready(void *user) {

@@ -85,14 +85,23 @@ static weir__task *task_of(const weir__cuda_device *device, uint32_t slot) {
   return &device->base.device.host->window.tasks[slot - 1];
 }
 
-void weir__resident_take(weir__cuda_device *device, weir__task *task, bool may_be_resident) {
+static void take_as(weir__cuda_device *device, weir__task *task, bool queue_only, bool begins) {
   weir__resident *resident = device->resident;
   weir__resident_slot *slot = weir__resident_slot_of(device, task->id);
-  *slot = (weir__resident_slot){.id = task->id, .state = WEIR__RESIDENT_HELD, .queue_only = !may_be_resident};
+  *slot =
+      (weir__resident_slot){.id = task->id, .state = WEIR__RESIDENT_HELD, .queue_only = queue_only, .begins = begins};
   resident->deferred++;
   // Behind those for which there was no room before.
   if (resident->full.first != 0 || !weir__resident_examine(device, task))
     weir__resident_append(device, &resident->full, (uint32_t)(slot - resident->slots) + 1);
+}
+
+void weir__resident_take(weir__cuda_device *device, weir__task *task, bool may_be_resident) {
+  take_as(device, task, !may_be_resident, device->automatic == NULL);
+}
+
+void weir__resident_take_first(weir__cuda_device *device, weir__task *task) {
+  take_as(device, task, false, true);
 }
 
 static bool look_again(weir__cuda_device *device) {

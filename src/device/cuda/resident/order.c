@@ -42,8 +42,8 @@ static weir__resident_slot *find_in_queue(weir__cuda_device *device, weir__id id
   return slot;
 }
 
-// Whether a copy or fill is done sooner in the ring: it comes after something there, or, unless the context chooses, after nothing.
-static bool is_near_ring(weir__cuda_device *device, const weir__task *task) {
+// Whether a copy or fill is done sooner in the ring: it comes after something there, or after nothing if it `begins`.
+static bool is_near_ring(weir__cuda_device *device, const weir__task *task, bool begins) {
   bool queued = false;
   for (uint32_t i = 0; i < task->predecessor_count; i++) {
     const weir__resident_slot *before = weir__resident_slot_of(device, task->predecessors[i]);
@@ -51,7 +51,7 @@ static bool is_near_ring(weir__cuda_device *device, const weir__task *task) {
     if (before->state != WEIR__RESIDENT_QUEUED) return true;
     queued = true;
   }
-  return !queued && device->automatic == NULL;
+  return !queued && begins;
 }
 
 // A predecessor that the task must wait for here; NULL: none. Of two in the same place the card, or the queues, keep the order.
@@ -79,7 +79,7 @@ static void put_in_queue(weir__cuda_device *device, weir__task *task, weir__resi
   weir__id id = task->id;
   slot->state = WEIR__RESIDENT_QUEUED;
   leave(device, slot);
-  if (task->kernel != NULL || task->run != NULL) weir__resident_make_room(device->resident);
+  if (weir__resident_is_in_the_way(task)) weir__resident_make_room(device->resident);
   weir__cuda_issue(device, task);
   // There may have been no memory for it.
   if (device->base.operations.slots[id & device->base.operations.mask] == NULL) weir__resident_ended(device, id);
@@ -100,7 +100,7 @@ bool weir__resident_examine(weir__cuda_device *device, weir__task *task) {
   weir__resident_slot *slot = weir__resident_slot_of(device, task->id);
   uint64_t groups = 0;
   bool may = !slot->queue_only && weir__resident_fits(device, task, &groups) &&
-             (task->move == NULL || is_near_ring(device, task));
+             (task->move == NULL || is_near_ring(device, task, slot->begins));
   for (;;) {
     may = may && device->base.lost == WEIR_OK && !resident->given_up;
     weir__resident_slot *obstacle = find_obstacle(device, task, may);

@@ -33,6 +33,7 @@ typedef struct weir__resident_slot {
   uint32_t next;     // in the list that it is in
   uint8_t state;     // WEIR__RESIDENT_*
   bool queue_only;   // it is to go to a queue, though it may fit
+  bool begins;       // a copy or fill that may go into the ring though it comes after nothing there
 } weir__resident_slot;
 
 typedef struct weir__resident_list {
@@ -115,7 +116,9 @@ uint32_t weir__resident_most_workers(void);
 
 // What the device's thread calls, in this order again and again: a task is handed over; what is done is reported; what may go
 // now goes, and the card is told. The last two return whether there was anything. `may_be_resident`: else it goes to a queue.
+// `_take_first`: a copy or fill that tasks of the ring are likely to follow.
 void weir__resident_take(weir__cuda_device *device, weir__task *task, bool may_be_resident);
+void weir__resident_take_first(weir__cuda_device *device, weir__task *task);
 bool weir__resident_go_on(weir__cuda_device *device);
 bool weir__resident_is_busy(const weir__cuda_device *device);
 // Waits until it is not.
@@ -195,8 +198,12 @@ void weir__resident_ensure_running(weir__cuda_device *device);
 
 // Whether the last launch has left; notices, now and then, whether it has failed.
 void weir__resident_watch(weir__cuda_device *device);
-// Lets the kernel leave as soon as nothing is in flight, though more may come soon.
+// Lets the kernel leave as soon as nothing is in flight, though more may come soon. A task of a queue needs that if it needs
+// multiprocessors.
 void weir__resident_make_room(weir__resident *resident);
+static inline bool weir__resident_is_in_the_way(const weir__task *task) {
+  return task->kernel != NULL || task->run != NULL || (task->move != NULL && task->move->fill);
+}
 // The thread ends, or the kernel's code changes: the kernel leaves.
 void weir__resident_stop(weir__cuda_device *device);
 // Relates the card's clock to the host's, which waits for an answer of the kernel.
