@@ -243,6 +243,17 @@ static inline __attribute__((always_inline)) void weir__whole_record(weir__whole
 // Memory ran out for an edge or a reader.
 __attribute__((cold)) void weir__whole_hold(weir_context *context, weir__task *task, uint32_t lacks);
 
+// Makes the slot's line that most tasks leave as it is say nothing.
+static inline void weir__whole_make_usual(weir__task *task) {
+  task->event = NULL;
+  task->tag = 0;
+  task->run = NULL;
+  task->move = NULL;
+  task->accesses = (weir__access *)(void *)task->payload;
+  task->groups[0] = task->groups[1] = task->groups[2] = 1;
+  task->usual = true;
+}
+
 // All of the slot but what the accesses make of it.
 static inline __attribute__((always_inline)) void weir__whole_fill(const weir__whole_slot *self, const weir_task *asked,
                                                                    const weir_device *device, weir_event *event,
@@ -253,6 +264,7 @@ static inline __attribute__((always_inline)) void weir__whole_fill(const weir__w
   task->device = (uint8_t)device->index;
   task->commutes = 0;
   task->issued = task->failing = task->labelled = task->awaits = false;
+  if (__builtin_expect(!task->usual, false)) weir__whole_make_usual(task);
   atomic_store_explicit(&task->dropped, false, memory_order_relaxed);
   atomic_store_explicit(&task->reads_poison, false, memory_order_relaxed);
   weir_kernel *kernel = asked->kernel;
@@ -265,18 +277,16 @@ static inline __attribute__((always_inline)) void weir__whole_fill(const weir__w
     kernel->object.last_use = self->id;
   }
   task->user = asked->user;
-  task->groups[0] = task->groups[1] = task->groups[2] = 1;
-  if ((asked->groups[0] | asked->groups[1] | asked->groups[2]) != 0) weir__fill_groups(task, asked);
   task->arg_count = task->access_count = count;
-  task->accesses = (weir__access *)(void *)task->payload;
-  task->args = (void **)(void *)(task->accesses + count);
+  task->args = (void **)(void *)((weir__access *)(void *)task->payload + count);
   task->priority = 0;
-  task->tag = asked->tag;
   task->lock_class = 0;
   task->asked = WEIR__NO_CHECK;
-  task->run = NULL;
-  task->move = NULL;
+  if ((asked->groups[0] | asked->groups[1] | asked->groups[2] | asked->tag | (uintptr_t)event) == 0) return;
+  weir__fill_groups(task, asked);
+  task->tag = asked->tag;
   task->event = event;
+  task->usual = false;
 }
 
 // Takes in a task for which this is so. False: there is no memory for its event, and nothing has changed.

@@ -97,38 +97,38 @@ typedef struct weir__task {
   weir__edge_chunk *more_successors; // newest first
   // Bit k: the task k + 1 before this one is done first, by way of tasks that were in flight when this one was submitted.
   uint64_t ancestors;
-  // Written at submission, then only read until the task is done: what is run.
+  // Written at submission: what is run.
   alignas(64) weir__id id;
-  weir_function function; // NULL: nothing to run on a CPU
-  void *user;             // of a FENCE: the fence; of an OPEN: a weir__open
-  weir_kernel *kernel;    // NULL: host task
-  void **args;            // in the payload
-  weir__access *accesses;
-  uint32_t groups[3];
-  uint32_t access_count;
-  // And how.
-  alignas(64) weir_event *event; // NULL: none; guarded by the lock
-  struct weir__cpu_guest *guest; // the submitting thread, which offers to run it; NULL once it was submitted
-  uint64_t tag;
-  // By kind; NULL for others.
-  struct weir__graph_run *run; // LAUNCH
-  const weir__move *move;      // COPY, TRANSFER; in the payload, where accesses[0] is the buffer of a transfer
-  struct weir__task *next;     // in the device's lists
-  uint32_t arg_count;
+  weir_function function;  // NULL: nothing to run on a CPU
+  void *user;              // of a FENCE: the fence; of an OPEN: a weir__open
+  weir_kernel *kernel;     // NULL: host task
+  void **args;             // in the payload
+  struct weir__task *next; // in the device's lists
+  uint32_t arg_count, access_count;
   int8_t priority;
   uint8_t device; // index in the context
   uint8_t kind;   // weir__task_kind
   uint8_t asked;  // index of the device that was asked for, where the checker has the task (check/checker.h)
   // Set with the lock held; a device's thread may ask without it, and is told by completion at the latest.
   _Atomic bool reads_poison; // a predecessor by data failed, or the bytes were poisoned before
-  bool issued : 1;           // guarded by the lock, like the four that follow
+  bool issued : 1;           // guarded by the lock, like the five that follow
   bool failing : 1;          // it will not end well, though it is not done yet
   uint8_t commutes : 2;      // see window/commute.h
   bool labelled : 1;         // its label is kept (weir__context_keep_label)
   bool awaits : 1;           // its device keeps it behind an import in flight: it counts as issued when that is over
+  bool usual : 1;            // the next line says nothing of it
   _Atomic bool dropped;      // as `reads_poison`: it was cancelled by itself, not with all; of a transfer: what it was
                              // to pass on did not arrive
   uint8_t lock_class;        // of a function that holds a lock of the program's (weir_task.lock_key); 0: it does not
+  // What is the same for most tasks of the CPU, which leave this line as it is: so it stays in the caches of both cores.
+  alignas(64) weir_event *event; // NULL: none; guarded by the lock
+  struct weir__cpu_guest *guest; // the submitting thread, which offers to run it; NULL once it was submitted
+  uint64_t tag;
+  // By kind; NULL for others.
+  struct weir__graph_run *run; // LAUNCH
+  const weir__move *move;      // COPY, TRANSFER; in the payload, where accesses[0] is the buffer of a transfer
+  weir__access *accesses;      // in the payload
+  uint32_t groups[3];
   uint32_t large_payload_bytes;
   // What most tasks of the CPU never look at: predecessors on the same run-ahead device, for its issue.
   alignas(64) weir__id *predecessors; // `few_predecessors`, or an array that the slot keeps for the tasks that follow
@@ -140,7 +140,8 @@ typedef struct weir__task {
   alignas(64) unsigned char payload[WEIR__TASK_INLINE_PAYLOAD];
 } weir__task;
 
-// Submitting a task writes all of its lines, and its device's thread, on another core, reads them: none is there for nothing.
+// Submitting a task writes most of its lines, and its device's thread, on another core, reads them: none is there for nothing.
+static_assert(offsetof(weir__task, event) == 2 * 64, "what is run fills one line of the cache");
 static_assert(offsetof(weir__task, payload) == 4 * 64, "the payload begins the fifth line of the cache");
 static_assert(sizeof(weir__task) == 9 * 64, "nine lines");
 

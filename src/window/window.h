@@ -99,7 +99,7 @@ static inline weir__task *weir__window_begin_alone(weir__window *window) {
   task->more_successors = NULL;
   task->ancestors = 0;
   task->commutes = 0;
-  task->issued = task->failing = task->labelled = task->awaits = false;
+  task->issued = task->failing = task->labelled = task->awaits = task->usual = false;
   atomic_store_explicit(&task->dropped, false, memory_order_relaxed);
   atomic_store_explicit(&task->reads_poison, false, memory_order_relaxed);
   return task;

@@ -333,6 +333,56 @@ static void helpers_make_arguments(void **state) {
   assert_true(arg.mode == WEIR_READ && arg.buffer == buffer && arg.offset == 0 && arg.bytes == WEIR_WHOLE);
 }
 
+enum { SLOTS = 8 };
+
+// The kernel's argument is how many groups it has; a failure is asked for by `user`.
+static void check_groups(const weir_work *work) {
+  const uint64_t *expected = (const uint64_t *)work->args[0];
+  if (work->end != expected[0] || work->groups[0] != expected[0] || work->groups[1] != 1 || work->groups[2] != 1)
+    weir_work_fail(work, "it has another task's groups");
+  if (work->user != NULL) weir_work_fail(work, "as asked");
+}
+
+// Something that a slot of the window keeps of its task: groups, a tag, an event, accesses elsewhere, a move.
+static void submit_unusual(weir_context *in, weir_kernel *run, weir_buffer *const *numbers, uint32_t kind,
+                           uint64_t tag) {
+  weir_arg args[32] = {weir_reads(numbers[kind == 0 ? 3 : 1])};
+  weir_task task = {.kernel = run, .args = args, .arg_count = 1, .tag = tag};
+  weir_event *event = NULL;
+  if (kind == 0) task.groups[0] = 3;
+  if (kind == 1) args[0] = weir_reads_range(numbers[1], 0, 8);
+  if (kind == 2)
+    for (task.arg_count = 1; task.arg_count < 32; task.arg_count++) args[task.arg_count] = weir_reads(numbers[2]);
+  if (kind == 3)
+    assert_int_equal(weir_copy(numbers[0], 0, numbers[2], 0, 8, &event), WEIR_OK);
+  else
+    assert_int_equal(weir_submit(in, &task, &event), WEIR_OK);
+  assert_int_equal(api_await(event), WEIR_OK);
+}
+
+// What most tasks have in common stays in their slots, so it must be what they have after one that differed.
+static void tasks_have_nothing_of_those_whose_slots_they_get(void **state) {
+  (void)state;
+  random_state random = {7};
+  weir_context *in = api_context("cpu:2", SLOTS, 0);
+  weir_kernel *run = api_kernel(in, "groups", check_groups);
+  weir_buffer *numbers[4];
+  for (uint64_t i = 0; i < 4; i++) numbers[i] = api_number(in, i);
+  weir_arg one = weir_reads(numbers[1]);
+  weir_task task = {.kernel = run, .args = &one, .arg_count = 1};
+  for (int round = 0; round < 300; round++) {
+    uint32_t odd = random_below(&random, SLOTS), even = random_below(&random, 2 * SLOTS);
+    for (uint32_t i = 0; i < odd; i++) submit_unusual(in, run, numbers, random_below(&random, 4), 4711);
+    for (uint32_t i = 0; i < even; i++) assert_int_equal(weir_submit(in, &task, NULL), WEIR_OK);
+  }
+  for (uint32_t i = 0; i < SLOTS; i++) submit_unusual(in, run, numbers, i % 4, 4711);
+  assert_int_equal(weir_finish(in), WEIR_OK);
+  task.user = numbers;
+  assert_int_equal(weir_submit(in, &task, NULL), WEIR_OK);
+  api_expect(weir_finish(in), WEIR_ERROR_TASK_FAILED, "tag 0", "as asked", NULL);
+  weir_context_release(in);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(tasks_need_a_kernel_or_a_function, set_up, tear_down),
@@ -352,6 +402,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(a_host_task_is_one_call, set_up, tear_down),
       cmocka_unit_test_setup_teardown(large_grids_do_not_overflow, set_up, tear_down),
       cmocka_unit_test_setup_teardown(helpers_make_arguments, set_up, tear_down),
+      cmocka_unit_test(tasks_have_nothing_of_those_whose_slots_they_get),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
