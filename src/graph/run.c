@@ -352,7 +352,8 @@ static void poison_reader(weir__graph_run *run, const weir__dependence *note, ui
 void weir__graph_run_poison(weir__task *task, uint32_t root) {
   weir__graph_run *run = task->run;
   find_poisoned_outputs(run);
-  for (uint32_t i = 0; i < run->plan->external_count; i++) {
+  // What the launch named may be a temporary of a later one by now. Of its own temporaries it knows nobody.
+  for (uint32_t i = 0; i < run->plan->all_externals; i++) {
     const weir__graph_external *external = &run->plan->externals[i];
     output written = {.buffer = run->buffers[external->buffer],
                       .ranges = &run->context->order.ranges,
