@@ -85,9 +85,9 @@ static void keep_piece(weir__repeats *self, uint32_t first, uint32_t end) {
   if (self->kept_tasks > MOST_KEPT_TASKS) forget_last(self);
 }
 
-// How many of `count` tasks from `first` on overwrite no more than so many bytes; one at least. A buffer that several of them overwrite
-// counts for each: they may be buffers of their own the next time.
-static uint32_t fit(const weir__run *run, uint32_t first, uint32_t count, uint64_t limit) {
+// How many of `count` tasks from `first` on overwrite no more than so many bytes. A buffer that several of them overwrite counts for
+// each: they may be buffers of their own the next time. All, if those were fewer than `fewest`, for which a launch is not worth it.
+static uint32_t fit(const weir__run *run, uint32_t first, uint32_t count, uint64_t limit, uint32_t fewest) {
   uint64_t bytes = 0;
   for (uint32_t i = 0; i < count; i++) {
     const weir__run_task *task = &run->tasks[first + i];
@@ -95,7 +95,7 @@ static uint32_t fit(const weir__run *run, uint32_t first, uint32_t count, uint64
       const weir__run_arg *arg = &run->args[task->first_arg + j];
       if (arg->mode != WEIR_WRITE) continue;
       bytes += run->buffer_bytes[arg->place];
-      if (bytes > limit && i > 0) return i;
+      if (bytes > limit) return i < fewest ? count : i;
     }
   }
   return count;
@@ -113,7 +113,8 @@ static void keep(const weir_context *context, uint32_t first, uint32_t end) {
   uint64_t limit = context->memory.pools[device->space].waiting_limit;
   for (uint32_t size = self->first_piece; first < end; size *= GROWTH) {
     if (size > LARGEST_PIECE) size = LARGEST_PIECE;
-    uint32_t rest = end - first, piece = fit(&self->run, first, rest < size + self->fewest ? rest : size, limit);
+    uint32_t rest = end - first, piece = rest < size + self->fewest ? rest : size;
+    piece = fit(&self->run, first, piece, limit, self->fewest);
     keep_piece(self, first, first + piece);
     first += piece;
   }

@@ -267,6 +267,26 @@ static void failure_of_a_launch_before(share *s) {
   share_ok(weir_buffer_release(self.y));
 }
 
+// Where few tasks overwrite what renaming may use, pieces are no shorter for that than what is worth a launch.
+static void large_buffers(share *s) {
+  enum { TASKS = 100, WORTH = 24 };
+  weir_buffer *buffers[TASKS];
+  for (uint32_t i = 0; i < TASKS; i++) buffers[i] = share_buffer(s, COUNT);
+  for (uint32_t turn = 0; turn < PASSES; turn++) {
+    for (uint32_t i = 0; i < TASKS; i++) share_submit(s, s->set, s->cuda, buffers[i], COUNT, turn + i, NULL);
+    share_ok(weir_finish(s->context));
+  }
+  const weir__repeat *repeat = s->context->repeating.repeats->first;
+  assert_true(repeat != NULL);
+  for (; repeat != NULL; repeat = repeat->next) assert_true(repeat->run.count >= WORTH);
+  for (uint32_t i = 0; i < TASKS; i++) {
+    uint32_t number;
+    share_ok(weir_read(buffers[i], 0, sizeof number, &number));
+    assert_int_equal(number, PASSES - 1 + i);
+    share_ok(weir_buffer_release(buffers[i]));
+  }
+}
+
 static void run(const char *devices, void (*test)(share *s), uint64_t limit) {
   weir_context_options options = {
       .devices = devices, .flags = WEIR_CONTEXT_REPEATS, .device_memory_limit = limit, .memory_limit = limit};
@@ -307,6 +327,15 @@ static void passes_fail(void **state) {
   for (passes_before = 1; passes_before < PASSES; passes_before++) run("cuda,cpu:3", failure_of_a_launch_before, 0);
 }
 
+static void pieces_are_worth_a_launch(void **state) {
+  (void)state;
+  weir_context_options options = {
+      .devices = "cuda", .flags = WEIR_CONTEXT_REPEATS, .rename_limit = (uint64_t)3 * BYTES};
+  share_unseeded = true;
+  share_run_with(&options, large_buffers);
+  share_unseeded = false;
+}
+
 // The tests above say something about temporaries only if there were some.
 static void storage_was_kept(void **state) {
   (void)state;
@@ -322,6 +351,7 @@ int main(void) {
       cmocka_unit_test(memory_comes_back),
       cmocka_unit_test(passes_are_cancelled),
       cmocka_unit_test(passes_fail),
+      cmocka_unit_test(pieces_are_worth_a_launch),
       cmocka_unit_test(storage_was_kept),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
