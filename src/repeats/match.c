@@ -4,16 +4,11 @@
 #include "engine/buffer.h"
 #include "graph/plan.h"
 
-void weir__bound_keep_value(const weir__run_arg *seen, const weir_arg *arg, weir__bound *bound) {
+void weir__bound_keep_other_value(const weir__run_arg *seen, const weir_arg *arg, weir__bound *bound) {
   unsigned char *value = bound->values + seen->place;
   uint64_t padded = weir__graph_padded(seen->bytes);
   memset(value + padded - 16, 0, 16); // all of it, or what is behind it
-  if (seen->bytes == 4)
-    memcpy(value, arg->value, 4);
-  else if (seen->bytes == 8)
-    memcpy(value, arg->value, 8);
-  else
-    memcpy(value, arg->value, seen->bytes);
+  memcpy(value, arg->value, seen->bytes);
 }
 
 bool weir__bound_take_back(weir__bound *bound, uint32_t count) {

@@ -11,8 +11,8 @@
 
 // match.c: what few tasks need.
 
-// Takes a value, which is not NULL.
-void weir__bound_keep_value(const weir__run_arg *seen, const weir_arg *arg, weir__bound *bound);
+// Takes a value of more than 8 bytes, or of another size than most have.
+void weir__bound_keep_other_value(const weir__run_arg *seen, const weir_arg *arg, weir__bound *bound);
 
 // Gives all but the first `count` buffers back. Returns false.
 bool weir__bound_take_back(weir__bound *bound, uint32_t count);
@@ -64,6 +64,20 @@ static inline bool weir__same_arg(const weir__run_arg *seen, const weir_arg *arg
   return ((seen->mode ^ weir__plain_mode(arg)) | (seen->bytes ^ arg->bytes) | (seen->offset ^ arg->offset)) == 0;
 }
 
+// Takes a value, which is not NULL. What is behind it, up to its padded size, becomes 0.
+static inline void weir__bound_keep_value(const weir__run_arg *seen, const weir_arg *arg, weir__bound *bound) {
+  uint64_t words[2] = {0, 0};
+  if (seen->bytes == 4) {
+    memcpy(words, arg->value, 4);
+  } else if (seen->bytes == 8) {
+    memcpy(words, arg->value, 8);
+  } else {
+    weir__bound_keep_other_value(seen, arg, bound);
+    return;
+  }
+  memcpy(bound->values + seen->place, words, sizeof words);
+}
+
 // Whether the argument is the same. If it is a value, or a buffer that the run names first here, it is bound. `count`: of the
 // buffers that are.
 static inline __attribute__((always_inline)) bool weir__bound_take(weir__bound *bound, const weir__run *run,
@@ -72,7 +86,7 @@ static inline __attribute__((always_inline)) bool weir__bound_take(weir__bound *
   if (__builtin_expect(!weir__same_arg(seen, arg), false)) return false;
   weir_buffer *buffer = arg->buffer;
   if (!seen->is_new) return bound->buffers[seen->place] == buffer && buffer->object.released == 0;
-  if (__builtin_expect(seen->mode == WEIR_VALUE, false)) {
+  if (seen->mode == WEIR_VALUE) {
     if (arg->value == NULL) return false;
     weir__bound_keep_value(seen, arg, bound);
     return true;
