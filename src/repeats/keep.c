@@ -115,6 +115,8 @@ static void keep(const weir_context *context, uint32_t first, uint32_t end) {
     if (size > LARGEST_PIECE) size = LARGEST_PIECE;
     uint32_t rest = end - first, piece = rest < size + self->fewest ? rest : size;
     piece = fit(&self->run, first, piece, limit, self->fewest);
+    if (piece < rest && rest - piece < self->fewest) // what follows is a piece, too
+      piece = rest < 2 * self->fewest ? rest : rest - self->fewest;
     keep_piece(self, first, first + piece);
     first += piece;
   }
