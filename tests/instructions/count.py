@@ -26,6 +26,8 @@ import tempfile
 # By what part a count may be above its limit: where workers run, they spin now and then.
 TOLERANCE = 0.02
 TOLERANCE_OF_WORKERS = 0.08
+# Where they share cores with others they spin more: the least of so many counts is judged.
+TRIES_OF_WORKERS = 4
 # A limit is to be lowered when the count has fallen by this part.
 SLACK = 0.06
 SLACK_OF_WORKERS = 0.1
@@ -117,8 +119,12 @@ def main():
         skip(f"the limits are for {recorded}, and this is {build}")
     wrong = []
     for name, arguments, option, lengths, tasks in SUBMISSIONS:
-        count = count_task(bench, arguments, option, lengths, tasks)
-        wrong.append(judge(name, count, limits[name], "workers" in name))
+        threads, count = "workers" in name, float("inf")
+        for _ in range(TRIES_OF_WORKERS if threads else 1):
+            count = min(count, count_task(bench, arguments, option, lengths, tasks))
+            if count <= limits[name] * (1 + TOLERANCE_OF_WORKERS):
+                break
+        wrong.append(judge(name, count, limits[name], threads))
     for name, functions, each in ON_A_CARD:
         wrong.append(judge(name, count_on_a_card(weir, stream, library, functions, each), limits[name], True))
     sys.exit("\n".join(text for text in wrong if text) or 0)
