@@ -27,7 +27,7 @@ import tempfile
 TOLERANCE = 0.02
 TOLERANCE_OF_WORKERS = 0.08
 # Where they share cores with others they spin more: the least of so many counts is judged.
-TRIES_OF_WORKERS = 4
+TRIES_OF_WORKERS = 8
 # A limit is to be lowered when the count has fallen by this part.
 SLACK = 0.06
 SLACK_OF_WORKERS = 0.1
