@@ -4,8 +4,8 @@
 //
 // DESIGN. A thread that spins, as workers and devices' threads do, keeps another one that is pinned to its core waiting for as long
 // as it spins. So a core is taken before a thread is pinned to it, and no other thread of Weir is then, in whatever context or process.
-// Who finds all cores taken stays where the scheduler puts it. A core is taken by a name for an abstract socket: the system
-// gives it to one, and takes it back when that one ends, by whatever means. Processes in network namespaces of their own do not see
+// A thread that finds all cores taken stays where the scheduler puts it. A core is taken by a name for an abstract socket: the
+// system gives the name to one process, and takes it back when that one ends, by whatever means. Processes in network namespaces of their own do not see
 // each other's.
 #ifndef WEIR_BASE_TOPOLOGY_H
 #define WEIR_BASE_TOPOLOGY_H

@@ -252,7 +252,7 @@ static bool bind_buffers(weir__graph_run *run, weir__graph_plan *plan) {
   return changes != 0;
 }
 
-// What the launch before had, and the run perhaps from an earlier one, is not found out again for each argument.
+// Arguments are not found out again if they are what the launch before had, and the run perhaps from an earlier one.
 static void bind_args(weir__graph_run *run, weir__graph_plan *plan, bool moved) {
   if (moved || plan->stamp == 0 || plan->host_count > 0) plan->stamp++;
   memcpy(run->values, plan->values, plan->value_bytes); // a function may have written there

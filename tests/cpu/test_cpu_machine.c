@@ -52,6 +52,11 @@ static bool probe_says_pinned(void) {
   return strstr(probed.text, "workers are pinned by hwloc ") != NULL;
 }
 
+// With one core all threads share it, and without hwloc none is pinned: then a test of who gets which has nothing to see.
+static bool cores_are_dealt(void) {
+  return allowed_cores() > 1 && probe_says_pinned();
+}
+
 static void probe_names_cores_and_pinning(void **state) {
   (void)state;
   bool pinned = probe_says_pinned();
@@ -148,8 +153,7 @@ static void note_core(const weir_work *work) {
 // Two CPU devices of one context do not share a core as long as there are enough.
 static void devices_are_pinned_to_cores_of_their_own(void **state) {
   (void)state;
-  // With one core all devices share it; without hwloc nothing is pinned.
-  if (allowed_cores() == 1 || !probe_says_pinned()) skip();
+  if (!cores_are_dealt()) skip();
   weir_context *context;
   weir_kernel *kernel;
   int cores[2] = {-1, -1};
@@ -177,7 +181,7 @@ static int core_of_worker(weir_context *context) {
 // the first core.
 static void contexts_are_pinned_to_cores_of_their_own(void **state) {
   (void)state;
-  if (allowed_cores() == 1 || !probe_says_pinned()) skip();
+  if (!cores_are_dealt()) skip();
   weir_context *first = open_cpu(1), *second = open_cpu(1);
   int cores[2] = {core_of_worker(first), core_of_worker(second)};
   if (alone) assert_true(cores[0] >= 0 && cores[1] >= 0);
@@ -205,7 +209,7 @@ static int take_name(int core) {
 // Where all cores are taken, workers run wherever the process may.
 static void cores_of_other_processes_are_left_alone(void **state) {
   (void)state;
-  if (allowed_cores() == 1 || !probe_says_pinned()) skip();
+  if (!cores_are_dealt()) skip();
   static int names[CPU_SETSIZE];
   for (int core = 0; core < CPU_SETSIZE; core++) names[core] = take_name(core);
   weir_context *context = open_cpu(1);

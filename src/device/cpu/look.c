@@ -91,7 +91,7 @@ static void refill(weir__worker *worker) {
   if (cpu->inbox_count > 0) weir__cpu_wake_for(cpu, cpu->inbox_ticks, cpu->inbox_not_tiny == 0);
 }
 
-// Who waits on a worker's core sleeps, so it must be known which that is. The lock is held.
+// A thread that waits on a worker's core sleeps, so the core of a worker that moves is noted. The lock is held.
 static void note_core(weir__worker *worker) {
   uint32_t core = weir__current_core();
   if (core == worker->core) return;
