@@ -7,13 +7,6 @@
 #include "engine/plain_whole.h"
 #include "engine/process.h"
 
-// Other threads need not wait while the lines of buffers come, since this thread has no lock yet.
-static weir_status look_closer(const weir_context *context, const weir_task *task) {
-  if (weir__is_foreign(context)) return weir__refuse_foreign("submit");
-  weir__fetch_args(task, true);
-  return WEIR_OK;
-}
-
 // A task that is none of the plainest.
 static __attribute__((noinline)) weir_status submit_other(weir_context *context, const weir_task *task,
                                                           weir_device *device, weir_event **out_event) {
@@ -32,14 +25,25 @@ static __attribute__((cold)) weir_status refuse_null(const weir_context *context
   return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "submit: the %s is NULL", context == NULL ? "context" : "task");
 }
 
-static __attribute__((noinline)) weir_status submit(weir_context *context, const weir_task *given, size_t task_size,
-                                                    weir_event **out_event) {
+// Where there are many buffers. Other threads need not wait while the lines of buffers come, since this thread has no lock yet.
+static weir_status look_closer(const weir_context *context, const weir_task *task) {
+  if (weir__is_foreign(context)) return weir__refuse_foreign("submit");
+  weir__fetch_args(task, true);
+  return WEIR_OK;
+}
+
+weir_status weir_submit_sized(weir_context *context, const weir_task *given, size_t task_size, weir_event **out_event) {
+  if (context == NULL || given == NULL) return refuse_null(context, out_event);
   if (out_event != NULL) *out_event = NULL;
   weir_task own;
   const weir_task *task = weir__task_take(&own, given, task_size, "submit");
   if (task == NULL) return WEIR_ERROR_INVALID_ARGUMENT;
   weir_status status = WEIR_OK;
-  if (weir__fetch_is_due(context)) status = look_closer(context, task);
+  if (weir__fetch_is_due(context)) {
+    // A task that is compared with a run that came before needs few lines of its buffers, and not those of what comes next.
+    if (weir__repeats_hold_back(context)) return weir__repeats_submit_next(context, task, out_event);
+    status = look_closer(context, task);
+  }
   if (status != WEIR_OK) return status;
   weir__context_lock_to_submit(context);
   weir_device *device;
@@ -52,12 +56,4 @@ static __attribute__((noinline)) weir_status submit(weir_context *context, const
     status = submit_other(context, task, device, out_event);
   weir__context_unlock(context);
   return status;
-}
-
-// A task that is compared with a run that came before needs few lines of its buffers, and not those of what comes next.
-weir_status weir_submit_sized(weir_context *context, const weir_task *given, size_t task_size, weir_event **out_event) {
-  if (context == NULL || given == NULL) return refuse_null(context, out_event);
-  if (weir__fetch_is_due(context) && task_size == sizeof *given && weir__repeats_hold_back(context))
-    return weir__repeats_submit_next(context, given, out_event);
-  return submit(context, given, task_size, out_event);
 }
