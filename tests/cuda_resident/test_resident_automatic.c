@@ -2,6 +2,7 @@
 //
 // Contexts that use the resident kernel by themselves (WEIR_ISSUE_AUTO), on the stub driver: when tasks go there.
 #include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "automatic.h"
