@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <hwloc.h>
 #include <sched.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <sys/socket.h>
@@ -39,6 +40,10 @@ static struct {
 
 static pthread_once_t topology_once = PTHREAD_ONCE_INIT;
 
+// The socket that has a processing unit's name, and 1. 0: the unit is free, or this system has no such sockets, so that others may
+// have it, too.
+static _Atomic int sockets[CPU_SETSIZE];
+
 // Returns the first symbol that is missing, or NULL.
 static const char *resolve(void *library) {
 #define RESOLVE(name)                                                                                                  \
@@ -63,7 +68,17 @@ static void add_units(hwloc_topology_t loaded, const cpu_set_t *allowed, int ran
   }
 }
 
+static void let_go(uint32_t unit) {
+  int held = atomic_exchange(&sockets[unit], 0);
+  if (held > 0) close(held - 1);
+}
+
+static void let_go_all(void) {
+  for (uint32_t unit = 0; unit < CPU_SETSIZE; unit++) let_go(unit);
+}
+
 static void load(void) {
+  (void)pthread_atfork(NULL, NULL, let_go_all); // without memory for it a forked process keeps them as long as it lives
   CPU_ZERO(&topology.allowed);
   sched_getaffinity(0, sizeof topology.allowed, &topology.allowed);
   topology.usable = (uint32_t)CPU_COUNT(&topology.allowed);
@@ -97,7 +112,8 @@ static bool take(uint32_t unit, weir__core *out_core) {
   int error = name < 0 || bind(name, (struct sockaddr *)&address, bytes) != 0 ? errno : 0;
   if (error != 0 && name >= 0) close(name);
   if (error == EADDRINUSE) return false;
-  *out_core = (weir__core){.taken = true, .name = error == 0 ? name : -1};
+  *out_core = (weir__core){.taken = true, .unit = unit};
+  if (error == 0) atomic_store(&sockets[unit], name + 1);
   return true;
 }
 
@@ -122,7 +138,7 @@ bool weir__core_take(pthread_t thread, uint32_t first, weir__core *out_core) {
 }
 
 void weir__core_give(weir__core *core) {
-  if (core->taken && core->name >= 0) close(core->name);
+  if (core->taken) let_go(core->unit);
   *core = (weir__core){.taken = false};
 }
 

@@ -5,8 +5,8 @@
 // DESIGN. A thread that spins, as workers and devices' threads do, keeps another one that is pinned to its core waiting for as long
 // as it spins. So a core is taken before a thread is pinned to it, and no other thread of Weir is then, in whatever context or process.
 // A thread that finds all cores taken stays where the scheduler puts it. A core is taken by a name for an abstract socket: the
-// system gives the name to one process, and takes it back when that one ends, by whatever means. Processes in network namespaces of their own do not see
-// each other's.
+// system gives the name to one process, and takes it back when that one ends, by whatever means. A process that is forked lets go
+// of its parent's names: the threads are the parent's. Processes in network namespaces of their own do not see each other's.
 #ifndef WEIR_BASE_TOPOLOGY_H
 #define WEIR_BASE_TOPOLOGY_H
 
@@ -18,7 +18,7 @@
 // A core that is taken. Zeroed: none.
 typedef struct weir__core {
   bool taken;
-  int name; // the socket that has it; -1: this system has no such sockets, so that others may have the core, too
+  uint32_t unit; // its processing unit
 } weir__core;
 
 // Takes a core for a thread, and pins the thread to it: the first one that is free among those that the process may use, from number

@@ -193,6 +193,32 @@ static void contexts_are_pinned_to_cores_of_their_own(void **state) {
   weir_context_release(second);
 }
 
+// A process that is forked has none of its parent's threads, and keeps no core for them. Before, it did for as long as it lived.
+static void a_forked_process_keeps_no_core(void **state) {
+  (void)state;
+  if (!alone || !cores_are_dealt()) skip();
+  int ends[2];
+  char byte;
+  weir_context *context = open_cpu(1);
+  int core = core_of_worker(context);
+  assert_int_equal(pipe(ends), 0);
+  pid_t child = fork();
+  assert_true(child >= 0);
+  if (child == 0) {
+    close(ends[1]);
+    _exit(read(ends[0], &byte, 1) == 0 ? 0 : 1); // until the parent closes its end
+  }
+  weir_context_release(context);
+  context = open_cpu(1);
+  assert_int_equal(core_of_worker(context), core);
+  weir_context_release(context);
+  int status;
+  close(ends[0]);
+  close(ends[1]);
+  assert_int_equal(waitpid(child, &status, 0), child);
+  assert_int_equal(status, 0);
+}
+
 // As another process does; -1: it is taken.
 static int take_name(int core) {
   struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -278,6 +304,7 @@ int main(void) {
       cmocka_unit_test(workers_are_pinned_as_far_as_cores_go),
       cmocka_unit_test(devices_are_pinned_to_cores_of_their_own),
       cmocka_unit_test(contexts_are_pinned_to_cores_of_their_own),
+      cmocka_unit_test(a_forked_process_keeps_no_core),
       cmocka_unit_test(cores_of_other_processes_are_left_alone),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
