@@ -8,6 +8,8 @@
 #include "device/cuda/ptx.h"
 #include "device/host.h"
 
+enum { WEIR__CUDA_KNOWN_PARAMETERS = 16 }; // the first ones of a function
+
 typedef struct weir__cuda_launch {
   CUfunction functions[WEIR__MAX_DEVICES]; // by index of the device in the context; NULL: no code there
   uint32_t grid[3];                        // all 0: the task's work-groups
@@ -19,7 +21,7 @@ typedef struct weir__cuda_launch {
   const weir__ptx_entry
       *entries[WEIR__MAX_DEVICES]; // what its PTX says; NULL: it is not known. Of the device's modules
   uint32_t parameter_count;        // of the function; UINT32_MAX: neither the driver nor PTX tells
-  uint32_t parameter_bytes[16];    // of the first parameters
+  uint32_t parameter_bytes[WEIR__CUDA_KNOWN_PARAMETERS];
 } weir__cuda_launch;
 
 typedef struct weir__cuda_kernel {
@@ -47,6 +49,12 @@ weir_status weir__cuda_set_enqueue(weir_kernel *kernel, const struct weir_enqueu
 
 // Makes the kernel's code that of adopted nodes of a device.
 weir_status weir__cuda_set_adopted(weir_kernel *kernel, const weir_device *device);
+
+// Whether a grid is one that cards have; `what` begins the text.
+weir_status weir__cuda_check_grid(const char *what, const uint32_t grid[3]);
+
+// Notes which modes are wrong on a device, as long as no value is an address.
+void weir__cuda_kernel_find_refuted(weir__cuda_kernel *cuda, uint32_t device);
 
 // Checks a task against what the device can launch: the grid's size, number and sizes of parameters, modes that the code refutes.
 // The text names the task.
