@@ -16,6 +16,10 @@ weir__admit_result weir__admit(weir_context *context, const weir__request *reque
 // and off it goes.
 void weir__commit(weir_context *context, const weir__request *request, weir__task *task);
 
+// Adds a task that enters the window to the context's timeline, with what it waits for.
+void weir__trace_admitted(weir_context *context, const weir__request *request, const weir__task *task,
+                          const weir__dependences *dependences);
+
 // Makes up for memory that ran out in the middle of a submission. A predecessor that is not listed: the task, which is not
 // committed yet, waits for all earlier ones. A user that is not recorded: later tasks are not let in before this one is done.
 void weir__hold(weir_context *context, weir__task *task, const weir__dependences *dependences);
