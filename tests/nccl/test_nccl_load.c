@@ -5,8 +5,12 @@
 
 #include "nccl_case.h"
 
+// Once it is loaded it stays: so this is done once in the process, with whichever context comes first.
 static void look_for_library(share *s) {
+  static bool looked;
   weir_nccl *nccl;
+  if (looked) return;
+  looked = true;
   nccl_stub_reset();
   setenv("WEIR_NCCL", "/nowhere/libnccl.so.2", 1);
   share_refused(weir_nccl_create(s->context, NULL, &nccl), WEIR_ERROR_UNAVAILABLE, "no NCCL: /nowhere/libnccl.so.2");
@@ -19,14 +23,10 @@ static void look_for_library(share *s) {
   share_ok(weir_nccl_release(nccl));
 }
 
-// Once it is loaded it stays: so there is one test, with one context.
 static void test_load(void **state) {
   (void)state;
-  static bool looked;
-  if (!looked)
-    share_run_with(&(weir_context_options){.devices = "cpu:1,cuda:0,cuda:1", .issue = WEIR_ISSUE_RESIDENT},
-                   look_for_library);
-  looked = true;
+  share_run_with(&(weir_context_options){.devices = "cpu:1,cuda:0,cuda:1", .issue = WEIR_ISSUE_RESIDENT},
+                 look_for_library);
 }
 
 int main(void) {
