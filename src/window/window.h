@@ -5,6 +5,7 @@
 #ifndef WEIR_WINDOW_WINDOW_H
 #define WEIR_WINDOW_WINDOW_H
 
+#include "base/fetch.h"
 #include "window/segment.h"
 #include "window/task.h"
 
@@ -122,7 +123,7 @@ void *weir__window_large_payload(weir__task *task, size_t bytes);
 // Asks for the slot of the task after next to be brought here, to be written: a device's thread had it last, on another core.
 static inline void weir__window_fetch_ahead(const weir__window *window) {
   const char *slot = (const char *)weir__window_task(window, window->next + 1);
-  for (size_t line = 0; line < sizeof(weir__task); line += 64) __builtin_prefetch(slot + line, 1);
+  for (size_t line = 0; line < sizeof(weir__task); line += 64) weir__fetch_to_write(slot + line);
 }
 
 // Room for the arguments of the task that is being submitted: `bytes` bytes aligned to 16, or NULL.
