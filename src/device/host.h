@@ -72,6 +72,7 @@ typedef struct weir__host {
   // Submissions that are held back: the number of their run, times WEIR__HELD_RUN, and how many, in steps; 0: none. A thread
   // that has nothing to do calls weir__host_settle if that does not change, or if the run stays the same for long.
   _Atomic uint64_t held;
+  _Atomic uint32_t waiters;  // threads that wait for tasks: devices put nothing off then
   _Atomic bool times_tasks;  // when tasks start and end is wanted, though nothing is traced
   _Atomic bool many_buffers; // more than caches hold: submissions fetch theirs before they take the lock
   _Atomic bool foreign;      // it came with a fork, and its threads did not (engine/process.h)
@@ -81,6 +82,11 @@ typedef struct weir__host {
 // A context begins with its host.
 static inline weir__host *weir__host_of(weir_context *context) {
   return (weir__host *)(void *)context;
+}
+
+// Whether a thread waits for tasks, as far as this one knows.
+static inline bool weir__host_is_awaited(const weir__host *host) {
+  return atomic_load_explicit(&host->waiters, memory_order_relaxed) > 0;
 }
 
 static inline void weir__host_lock(weir__host *host) {

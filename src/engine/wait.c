@@ -75,6 +75,14 @@ static bool spin_while(const weir_context *context, const _Atomic uint32_t *word
   return false;
 }
 
+static void begin_wait(weir_context *context) {
+  atomic_fetch_add_explicit(&context->host.waiters, 1, memory_order_relaxed);
+}
+
+static void end_wait(weir_context *context) {
+  atomic_fetch_sub_explicit(&context->host.waiters, 1, memory_order_relaxed);
+}
+
 // Sleeps until the waiter's word is 1 or the deadline (0: none) has passed. Spins for `spin_ns` first.
 static void sleep_until(const weir_context *context, weir__waiter *waiter, uint64_t spin_ns, uint64_t deadline_ns) {
   if (spin_while(context, &waiter->word, 0, spin_ns, deadline_ns)) return;
@@ -126,8 +134,10 @@ static bool wait_for(weir_context *context, weir__id target, uint64_t spin_ns, u
     weir__waiter waiter = {.target = target};
     add_waiter(context, &waiter);
     bool polled = context->devices.polled;
+    begin_wait(context);
     weir__context_unlock(context);
     sleep_until(context, &waiter, spin_ns, polled ? weir__clock_ns() + POLL_NS : deadline);
+    end_wait(context);
     weir__context_lock_again(context);
     remove_waiter(context, &waiter);
   }
@@ -146,8 +156,10 @@ void weir__context_wait_on(weir_context *context, weir__waiter *waiter) {
       continue;
     }
     bool polled = context->devices.polled;
+    begin_wait(context);
     weir__context_unlock(context);
     sleep_until(context, waiter, BRIEF_SPIN_NS, polled ? weir__clock_ns() + POLL_NS : 0);
+    end_wait(context);
     weir__context_lock_again(context);
     uint32_t slept = 2;
     atomic_compare_exchange_strong_explicit(&waiter->word, &slept, 0, memory_order_relaxed, memory_order_relaxed);
@@ -271,6 +283,7 @@ weir_status weir__event_await(weir_event *event, uint64_t timeout_ns) {
     weir__context_flush(context);
     weir__context_unlock(context);
   }
+  begin_wait(context);
   if (!context->devices.polled) spin_while(context, &event->status, WEIR_PENDING, SPIN_NS, deadline);
   atomic_fetch_add_explicit(&event->sleepers, 1, memory_order_seq_cst);
   while ((status = (weir_status)atomic_load_explicit(&event->status, memory_order_seq_cst)) == WEIR_PENDING) {
@@ -284,6 +297,7 @@ weir_status weir__event_await(weir_event *event, uint64_t timeout_ns) {
     weir__sleep_on(&event->status, WEIR_PENDING, left);
   }
   atomic_fetch_sub_explicit(&event->sleepers, 1, memory_order_relaxed);
+  end_wait(context);
   if (status == WEIR_PENDING) return WEIR_TIMEOUT;
   weir__watch_acquire(event->sync);
   return status;

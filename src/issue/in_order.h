@@ -92,10 +92,11 @@ struct weir__in_order_device {
   alignas(64) pthread_t thread;
   bool has_thread;
   // Of the thread alone.
-  bool hurries;        // it sleeps, or rests, as soon as a round found nothing; set by `work`
-  bool slept;          // before this round; whoever looks clears it
-  uint64_t spin_ns;    // before it rests or sleeps
-  uint64_t put_off_ns; // since when reports are put off; 0: they are not
+  bool hurries;         // it sleeps, or rests, as soon as a round found nothing; set by `work`
+  bool slept;           // before this round; whoever looks clears it
+  uint64_t spin_ns;     // before it rests or sleeps
+  uint64_t reported_ns; // when reports took the lock last
+  uint64_t taken_ns;    // when `work` took tasks last
   uint32_t queue_count, next_polled;
   weir__queues *queues;            // their choice
   weir__operation_list *in_flight; // per queue
@@ -164,9 +165,9 @@ void weir__in_order_refuse(weir__in_order_device *device, weir__operation *opera
 
 // Reports what is done: of all queues, or of one of them in turn. Returns whether anything was.
 bool weir__in_order_poll(weir__in_order_device *device, bool all);
-// Whether reports may take the context's lock now. False: somebody has it, and tasks have come, which go first: a
-// thread that submits has the lock most of the time, and would keep this one from launching what it submits. Reports
-// are put off for 20 us at most.
+// Whether reports may take the context's lock now. False: tasks come in, and reports did so a moment ago. The lock, and all that it
+// guards, comes from the core of the thread that submits, which must fetch it again: so there are few reports, each of many tasks,
+// at most 10 us apart, or 2 us where somebody waits.
 bool weir__in_order_may_report(weir__in_order_device *device);
 // Reports a queue's operations up to this one, which are done.
 void weir__in_order_report_up_to(weir__in_order_device *device, uint32_t queue, const weir__operation *last);

@@ -9,7 +9,11 @@
 #include "device/graph.h"
 #include "issue/in_order.h"
 
-enum { MOST_PUT_OFF_NS = 20000, MOST_ROUNDS = 256 };
+enum {
+  BETWEEN_REPORTS_NS = 10000, // while tasks come in,
+  IF_AWAITED_NS = 2000,       // and if somebody waits
+  QUIET_NS = 6000,            // none was taken for so long: none come in
+};
 
 void weir__in_order_fence_destroy(weir__in_order_device *device, weir__external_fence *fence) {
   if (device->table->fence_destroy != NULL)
@@ -66,8 +70,10 @@ static void report(weir__in_order_device *device, weir__operation *operation) {
 void weir__in_order_report_up_to(weir__in_order_device *device, uint32_t queue, const weir__operation *last) {
   weir__host *host = device->device.host;
   weir__operation_list *list = &device->in_flight[queue];
-  for (weir__operation *operation = list->first; operation != last->next; operation = operation->next)
+  for (weir__operation *operation = list->first; operation != last->next; operation = operation->next) {
+    __builtin_prefetch(operation->task); // who submits has written there
     device->table->finish(device, operation);
+  }
   weir__host_lock(host);
   for (bool more = true; more;) {
     weir__operation *operation = weir__operation_list_pop(list);
@@ -79,23 +85,16 @@ void weir__in_order_report_up_to(weir__in_order_device *device, uint32_t queue, 
 }
 
 bool weir__in_order_may_report(weir__in_order_device *device) {
-  weir__host *host = device->device.host;
-  for (uint32_t round = 0; weir__lock_is_held(&host->lock) && weir__may_spin(); round++) {
-    if (weir__inbox_count(&device->inbox) > 0) {
-      uint64_t now = weir__clock_ns();
-      if (device->put_off_ns == 0) device->put_off_ns = now;
-      if (now - device->put_off_ns < MOST_PUT_OFF_NS) return false;
-      break;
-    }
-    if (round == MOST_ROUNDS) break;
-    weir__pause();
-  }
-  device->put_off_ns = 0;
+  if (!weir__may_spin()) return true;
+  uint64_t now = weir__clock_ns(), between = BETWEEN_REPORTS_NS;
+  if (weir__host_is_awaited(device->device.host)) between = IF_AWAITED_NS;
+  if (now - device->taken_ns < QUIET_NS && now - device->reported_ns < between) return false;
+  device->reported_ns = now;
   return true;
 }
 
 bool weir__in_order_poll(weir__in_order_device *device, bool all) {
-  bool any = false;
+  bool any = false, may = false;
   if (device->table->look != NULL) device->table->look(device);
   for (uint32_t i = 0; i < (all ? device->queue_count : 1); i++) {
     uint32_t queue = device->next_polled;
@@ -103,7 +102,8 @@ bool weir__in_order_poll(weir__in_order_device *device, bool all) {
     if (device->in_flight[queue].first == NULL) continue;
     const weir__operation *last = device->table->last_done(device, queue);
     if (last == NULL) continue;
-    if (!weir__in_order_may_report(device)) return any;
+    may = may || weir__in_order_may_report(device);
+    if (!may) return false;
     weir__in_order_report_up_to(device, queue, last);
     any = true;
   }

@@ -18,8 +18,9 @@ typedef struct weir__inbox {
   weir__task **ring; // as many as the window has slots
   uint32_t mask;     // kept here, since who submits writes beside the window's own at each task
   alignas(64) _Atomic uint64_t pushed;
-  _Atomic uint32_t sleeping; // 1: the thread sleeps, or will, on this word
-  _Atomic bool flush;        // somebody waits for tasks that may be deferred
+  // What the thread looks at in each round, and others seldom write.
+  alignas(64) _Atomic uint32_t sleeping; // 1: the thread sleeps, or will, on this word
+  _Atomic bool flush;                    // somebody waits for tasks that may be deferred
   _Atomic bool stopping;
   alignas(64) uint64_t taken; // of the thread alone
 } weir__inbox;

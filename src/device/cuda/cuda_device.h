@@ -104,6 +104,7 @@ struct weir__cuda_device {
   weir__cuda_imports imports;
   // Of the thread alone.
   alignas(64) uint64_t last_poll; // tasks that were taken by then
+  bool is_behind;                 // there were more tasks than it took
   weir__cuda_queue *streams;      // per queue; the last two of its own are for copies, where there is more than one
   CUevent *free_events;           // without timing
   uint32_t free_event_count, free_event_capacity, event_count;

@@ -3,14 +3,17 @@
 // Rounds of the device's thread: takes tasks, launches them, notices what is done.
 #include <sched.h>
 
+#include "base/clock.h"
 #include "device/cuda/cuda_device.h"
+#include "device/cuda/resident/resident.h"
 #include "device/cuda/share.h"
 
 enum {
   TASKS_AT_ONCE = 16,
   TASKS_BETWEEN_REPORTS = 96,
-  LINE = 64,           // bytes of a cache line
-  FEW_ARGUMENTS = 256, // bytes
+  BETWEEN_LOOKS_NS = 4000, // for tasks, while there is something to do
+  LINE = 64,               // bytes of a cache line
+  FEW_ARGUMENTS = 256,     // bytes
   PAUSES = 8,
   ROUNDS_PER_CLOCK = 64,
   FEW_CORES = 2,
@@ -62,7 +65,19 @@ static bool take_tasks(weir__cuda_device *device) {
   for (uint64_t i = 0; i < count; i++) prefetch(weir__inbox_peek(inbox, i));
   void (*take)(weir__cuda_device *, weir__task *) = device->paths[0]->take;
   for (uint64_t i = 0; i < count; i++) take(device, weir__inbox_take(inbox));
+  device->is_behind = count == TASKS_AT_ONCE;
+  if (count > 0) device->base.taken_ns = weir__clock_ns();
   return count > 0;
+}
+
+// Whether the thread leaves tasks in the inbox for a while. Each look there takes lines of the cache from who submits: that of their
+// number, those of tasks, and those of the tasks to come, which processors fetch behind them. So, while the card has something to
+// do and nobody waits, the thread looks seldom, and takes many tasks at once.
+static bool looks_later(weir__cuda_device *device) {
+  const weir__in_order_device *base = &device->base;
+  return !device->is_behind && weir__clock_ns() - base->taken_ns < BETWEEN_LOOKS_NS && weir__may_spin() &&
+         !weir__host_is_awaited(base->device.host) && !weir__requests_any(&base->requests) &&
+         !weir__inbox_is_stopping(&base->inbox) && device->resident != NULL && weir__resident_is_busy(device);
 }
 
 // Whoever waits wants what is stalled; what was pushed before the wait began is launched with it. Returns the requests
@@ -82,9 +97,9 @@ static bool work(weir__in_order_device *base) {
   weir__cuda_device *device = weir__cuda_of_in_order(base);
   if (base->slept) weir__cuda_launchers_wake(device); // they will be needed soon
   base->slept = false;
-  bool any = take_tasks(device);
-  weir__cuda_begin_round(device, any);
-  weir__device_request *requests = any ? NULL : launch_what_is_wanted(device);
+  bool later = looks_later(device), any = !later && take_tasks(device);
+  if (!later) weir__cuda_begin_round(device, any);
+  weir__device_request *requests = any || later ? NULL : launch_what_is_wanted(device);
   if (weir__requests_answer(device, requests)) any = true;
   // While tasks come in, what is done is reported now and then only: it takes the lock from who submits them.
   bool polls = !any || base->inbox.taken - device->last_poll >= TASKS_BETWEEN_REPORTS;
@@ -94,7 +109,7 @@ static bool work(weir__in_order_device *base) {
   if (weir__in_order_serve_fences(base)) any = true;
   if (any) return true;
   if (weir__core_count() <= FEW_CORES) sched_yield(); // to who is waited for
-  return !weir__cuda_is_busy(device) && weir__cuda_rest(device);
+  return !later && !weir__cuda_is_busy(device) && weir__cuda_rest(device);
 }
 
 static bool begin(weir__in_order_device *base) {

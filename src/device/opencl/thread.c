@@ -2,6 +2,7 @@
 //
 // Rounds of the device's thread. While it waits for commands it sleeps, since the device may well be the CPU that it runs on: the
 // driver rings when one is done, and should it not, a nap ends soon.
+#include "base/clock.h"
 #include "device/opencl/fence.h"
 #include "device/opencl/opencl.h"
 
@@ -29,6 +30,7 @@ bool weir__opencl_work(weir__in_order_device *base) {
   if (tasks > TASKS_AT_ONCE && requests == NULL) tasks = TASKS_AT_ONCE;
   any = any || tasks > 0;
   for (uint64_t i = 0; i < tasks; i++) weir__in_order_issue(base, weir__inbox_take(&base->inbox));
+  if (tasks > 0) base->taken_ns = weir__clock_ns();
   if (weir__requests_answer(device, requests)) any = true;
   if (!any) weir__opencl_flush(device);
   base->hurries = !any && !slept && may_lag(device);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Rounds of the device's thread: takes tasks, defers them or has them recorded, notices what is done.
+#include "base/clock.h"
 #include "device/vulkan/vulkan.h"
 
 enum {
@@ -12,6 +13,7 @@ static bool take_tasks(weir__vulkan_device *device) {
   uint64_t count = weir__inbox_count(&device->base.inbox);
   for (uint64_t i = 0; i < count && weir__vulkan_deferred_count(device) < WEIR__VULKAN_DEFERRED_AT_MOST; i++)
     weir__vulkan_defer(device, weir__inbox_take(&device->base.inbox));
+  if (count > 0) device->base.taken_ns = weir__clock_ns();
   return count > 0;
 }
 

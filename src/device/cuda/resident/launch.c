@@ -34,8 +34,7 @@ static void take_back(weir__cuda_device *device, const weir__resident_flight *fl
 static void give_up(weir__cuda_device *device, CUresult result) {
   weir__resident *resident = device->resident;
   char text[160];
-  while (weir__resident_poll(device)) {
-  }
+  while (weir__resident_has_report(resident)) weir__resident_report(device); // what has run must not run again
   weir__cuda_result_text(device->driver, result, text, sizeof text);
   weir__lock_acquire(&resident->lock);
   snprintf(resident->refused, sizeof resident->refused, "the resident kernel could not be launched: %s", text);

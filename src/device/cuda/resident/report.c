@@ -23,16 +23,13 @@ static void report(weir__cuda_device *device, weir__resident_flight *flight, wei
   weir__host_complete(host, task, completion);
 }
 
-bool weir__resident_poll(weir__cuda_device *device) {
+void weir__resident_report(weir__cuda_device *device) {
   weir__resident *resident = device->resident;
   weir__host *host = device->base.device.host;
   uint32_t numbers[WEIR__RESIDENT_REPORTS];
-  if (!weir__resident_has_report(resident)) {
-    weir__resident_watch(device);
-    return false;
-  }
-  if (!weir__in_order_may_report(&device->base)) return false;
   uint32_t count = weir__resident_fetch(resident, numbers);
+  for (uint32_t i = 0; i < count; i++) // who submits has written there
+    __builtin_prefetch(resident->flight[numbers[i] % WEIR__R_SLOTS].task);
   resident->quiet = 0;
   resident->stuck = false;
   weir__host_lock(host);
@@ -42,6 +39,15 @@ bool weir__resident_poll(weir__cuda_device *device) {
   }
   weir__host_completed(host);
   weir__host_unlock(host);
+}
+
+bool weir__resident_poll(weir__cuda_device *device) {
+  if (!weir__resident_has_report(device->resident)) {
+    weir__resident_watch(device);
+    return false;
+  }
+  if (!weir__in_order_may_report(&device->base)) return false;
+  weir__resident_report(device);
   return true;
 }
 

@@ -127,6 +127,8 @@ void weir__resident_drain(weir__cuda_device *device);
 // ---------------------------------------------------------------------------------------------------------------
 // report.c
 bool weir__resident_poll(weir__cuda_device *device);
+// Reports what the card has done, at most WEIR__RESIDENT_REPORTS tasks.
+void weir__resident_report(weir__cuda_device *device);
 // The device is lost: what is published fails. Returns whether there was anything.
 bool weir__resident_fail_all(weir__cuda_device *device);
 
