@@ -67,13 +67,18 @@ static inline bool is_usable(const weir_context *context, const weir_buffer *buf
          !buffer->image;
 }
 
-// Of accesses to one buffer only such are taken that need no storage and agree.
+// Of several accesses to one buffer only such are taken that need no storage, do not overwrite it, and agree.
 static __attribute__((noinline)) bool repeats_are_right(const ahead_args *args) {
   const weir__plain_args *plain = &args->plain;
+  uint64_t needs = args->bare | args->tiny | args->storage;
   for (uint32_t i = 0; i < plain->access_count; i++) {
-    if (weir__plain_overwrites(&plain->accesses[i], plain->accesses[i].mode)) return false;
+    const weir__access *access = &plain->accesses[i];
+    if ((needs >> i & 1) == 0 && !weir__plain_overwrites(access, access->mode)) continue;
+    for (uint32_t j = 0; j < plain->access_count; j++) {
+      if (j != i && plain->accesses[j].buffer == access->buffer) return false;
+    }
   }
-  return (args->bare | args->tiny | args->storage) == 0 && weir__ranges_agree(plain->accesses, plain->access_count);
+  return weir__ranges_agree(plain->accesses, plain->access_count);
 }
 
 // Puts the accesses in `space` where they stay, in the slot of the next task. False: an argument is not plain, is wrong
