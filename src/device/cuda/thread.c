@@ -11,9 +11,10 @@
 enum {
   TASKS_AT_ONCE = 16,
   TASKS_BETWEEN_REPORTS = 96,
-  BETWEEN_LOOKS_NS = 4000, // for tasks, while there is something to do
-  LINE = 64,               // bytes of a cache line
-  FEW_ARGUMENTS = 256,     // bytes
+  BETWEEN_LOOKS_NS = 4000, // for tasks, while the resident kernel has SOME_TASKS
+  SOME_TASKS = 4,
+  LINE = 64,           // bytes of a cache line
+  FEW_ARGUMENTS = 256, // bytes
   PAUSES = 8,
   ROUNDS_PER_CLOCK = 64,
   FEW_CORES = 2,
@@ -70,14 +71,16 @@ static bool take_tasks(weir__cuda_device *device) {
   return count > 0;
 }
 
-// Whether the thread leaves tasks in the inbox for a while. Each look there takes lines of the cache from who submits: that of their
-// number, those of tasks, and those of the tasks to come, which processors fetch behind them. So, while the card has something to
-// do and nobody waits, the thread looks seldom, and takes many tasks at once.
+// Whether the thread leaves tasks in the inbox for a while. Each look there takes lines of the cache from who submits: that
+// of their number, those of tasks, and those of the tasks to come, which processors fetch behind them. So, while the
+// resident kernel has some tasks and nobody waits, the thread looks seldom, and takes many tasks at once.
 static bool looks_later(weir__cuda_device *device) {
   const weir__in_order_device *base = &device->base;
+  const weir__resident *resident = device->resident;
   return !device->is_behind && weir__clock_ns() - base->taken_ns < BETWEEN_LOOKS_NS && weir__may_spin() &&
          !weir__host_is_awaited(base->device.host) && !weir__requests_any(&base->requests) &&
-         !weir__inbox_is_stopping(&base->inbox) && device->resident != NULL && weir__resident_is_busy(device);
+         !weir__inbox_is_stopping(&base->inbox) && resident != NULL &&
+         resident->in_flight + resident->deferred >= SOME_TASKS;
 }
 
 // Whoever waits wants what is stalled; what was pushed before the wait began is launched with it. Returns the requests
