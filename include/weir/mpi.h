@@ -66,7 +66,9 @@ typedef struct weir_mpi_options {
   // something that another rank waits for, be it a message or a collective. A rank that runs a long task is not lost;
   // one that submits nothing because it computes between two submissions is. WEIR_FOREVER: never. Default: 60 s.
   uint64_t timeout_ns;
-  // Most bytes that wait to be sent. At the limit, submissions wait. Default: 1 GiB.
+  // Most bytes that wait to be sent. At the limit, submissions wait. Receives of 512 KiB and more have as much memory
+  // of the host at a time, or 256 MiB if that is less; those behind wait for it, and submissions do not. Default:
+  // 1 GiB, and 512 MiB where contents of a CUDA device go through pinned memory of the host.
   uint64_t send_limit;
   // Most bytes of one message of MPI; longer contents travel in pieces. At least 320. Default and upper limit: 1 GiB.
   uint64_t piece_bytes;

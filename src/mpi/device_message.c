@@ -41,8 +41,10 @@ weir_device *weir__mpi_destination(const weir_mpi *mpi, weir_device *device, uin
 }
 
 bool weir__mpi_copies_to(const weir__mpi_message *message, const weir_device *device) {
-  return message->mpi->direct.copy != NULL && weir__mpi_is_card(device) &&
-         weir__mpi_pool_is_pinned(&message->mpi->pool, message, message->allocated);
+  if (message->mpi->direct.copy == NULL || !weir__mpi_is_card(device)) return false;
+  if (message->is_staged)
+    return message->bytes >= WEIR__MPI_POOL_CARD; // it may have no memory yet, and gets pinned memory
+  return weir__mpi_pool_is_pinned(&message->mpi->pool, message, message->allocated);
 }
 
 weir_status weir__mpi_copy_to_device(const weir_enqueue *call) {

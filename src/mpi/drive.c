@@ -6,6 +6,7 @@
 #include "exchange.h"
 #include "job.h"
 #include "nccl.h"
+#include "staging.h"
 #include "watch.h"
 
 enum {
@@ -76,6 +77,7 @@ static void look_after(weir_mpi *mpi, uint64_t now) {
   if (weir__mpi_is_fine(mpi)) weir__mpi_look_after_suspicion(mpi, now);
   if (weir__mpi_is_fine(mpi)) return;
   weir__mpi_settle_doubted(mpi);
+  weir__mpi_stage_waiting(mpi);
   clear(mpi, now);
   weir__mpi_nccl_abort(mpi);
 }

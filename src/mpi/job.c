@@ -38,7 +38,6 @@ uint32_t weir_mpi_size(const weir_mpi *mpi) {
 static void set_options(weir_mpi *mpi, const weir_mpi_options *options) {
   weir_mpi_options set = options == NULL ? (weir_mpi_options){0} : *options;
   if (set.timeout_ns == 0) set.timeout_ns = UINT64_C(1000000000) * DEFAULT_SECONDS;
-  if (set.send_limit == 0) set.send_limit = GIB;
   if (set.piece_bytes == 0 || set.piece_bytes > GIB) set.piece_bytes = GIB;
   if (set.piece_bytes < sizeof(weir__mpi_header) + WEIR__MPI_CAUSE)
     set.piece_bytes = sizeof(weir__mpi_header) + WEIR__MPI_CAUSE;
@@ -91,6 +90,12 @@ static uint32_t count_cpus(const weir_context *context) {
   return count;
 }
 
+// What goes through pinned memory fits into it: sends, receives (staging.h), and what is rounded up.
+static void set_limit(weir_mpi *mpi) {
+  bool pins = mpi->direct.card != NULL && !mpi->direct.is_on;
+  if (mpi->options.send_limit == 0) mpi->options.send_limit = pins ? WEIR__MPI_POOL_PINNED / 2 : GIB;
+}
+
 // Refused on one rank, the other ranks find it lost: the transport is there already.
 static weir_status start(weir_mpi *mpi) {
   uint32_t cpus = count_cpus(mpi->context);
@@ -98,6 +103,7 @@ static weir_status start(weir_mpi *mpi) {
   if (cpus == 0) return weir__mpi_error(WEIR_ERROR_UNAVAILABLE, "the context has no CPU device");
   weir_status status = weir__mpi_direct_open(mpi);
   if (status != WEIR_OK) return status;
+  set_limit(mpi);
   if (!allocate(mpi)) return weir__mpi_error(WEIR_ERROR_OUT_OF_MEMORY, "no memory");
   weir__mpi_receive_control(mpi);
   if (pthread_create(&mpi->thread, NULL, weir__mpi_progress, mpi) != 0)
@@ -128,6 +134,7 @@ weir_status weir__mpi_create_over(weir_context *context, const weir_mpi_options 
   mpi->rank = transport->rank;
   mpi->size = transport->size;
   mpi->inbox_end = &mpi->inbox;
+  mpi->waiting_end = &mpi->waiting;
   set_options(mpi, options);
   initialize_locks(mpi);
   weir_status status = start(mpi);

@@ -65,6 +65,8 @@ struct weir_mpi {
   weir__mpi_history history;
   weir__mpi_control check; // pairs that the next rank has not got yet
   uint64_t outgoing_bytes, outgoing_count;
+  uint64_t receiving_bytes;                  // of receives that have memory (staging.h)
+  weir__mpi_message *waiting, **waiting_end; // receives that have none yet, in the order of submission
   uint64_t awaited, awaited_ns; // number of the call up to which a comparison is waited for, since when; 0: none
   uint64_t ending_ns;           // since when the end of all ranks is waited for; 0: it is not
   uint32_t ends;                // rank 0: ranks that have come to their end. Others: 1 if all have

@@ -8,6 +8,7 @@
 #include "device_message.h"
 #include "drive.h"
 #include "job.h"
+#include "staging.h"
 #include "weir/external.h"
 #include "weir/trace.h"
 
@@ -32,10 +33,14 @@ weir__mpi_message *weir__mpi_message_create(weir_mpi *mpi, weir__mpi_message_kin
 
 void weir__mpi_message_release(weir__mpi_message *message) {
   if (atomic_fetch_sub_explicit(&message->references, 1, memory_order_acq_rel) != 1) return;
+  weir_mpi *mpi = message->mpi;
+  bool counted = message->is_counted; // others may wait for its memory
   weir_event_release(message->event);
   weir_event_release(message->held);
   free(message->spare);
-  weir__mpi_pool_give(&message->mpi->pool, message, message->allocated);
+  if (message->is_staged) weir__mpi_unstage(message);
+  weir__mpi_pool_give(&mpi->pool, message, message->allocated);
+  if (counted) weir__mpi_stage_waiting(mpi);
 }
 
 void weir__mpi_message_post(weir__mpi_message *message) {
@@ -55,7 +60,8 @@ uint64_t weir__mpi_message_pieces(const weir__mpi_message *message) {
 static weir__mpi_message *create_for(weir_mpi *mpi, weir__mpi_message_kind kind, const weir__mpi_call *call,
                                      uint32_t peer, const weir__mpi_buffer *buffer, uint64_t offset, uint64_t bytes,
                                      weir_device *device) {
-  weir__mpi_message *message = weir__mpi_message_create(mpi, kind, bytes, device == NULL ? bytes : 0);
+  bool is_apart = bytes >= mpi->options.direct_bytes || bytes >= WEIR__MPI_STAGING_BYTES;
+  weir__mpi_message *message = weir__mpi_message_create(mpi, kind, bytes, is_apart ? 0 : bytes);
   if (message == NULL) {
     weir__mpi_fail(mpi, WEIR_ERROR_OUT_OF_MEMORY, true, "rank %u has no memory for a message of call %llu", mpi->rank,
                    (unsigned long long)call->number);
@@ -70,8 +76,9 @@ static weir__mpi_message *create_for(weir_mpi *mpi, weir__mpi_message_kind kind,
   message->buffer = buffer->number;
   message->offset = offset;
   message->device = device;
-  if (device != NULL) message->contents = NULL;
-  message->is_apart = bytes >= mpi->options.direct_bytes;
+  if (is_apart) message->contents = NULL;
+  message->is_apart = is_apart;
+  message->is_staged = is_apart && device == NULL;
   message->pieces = weir__mpi_message_pieces(message);
   memcpy(message->label, call->label, sizeof message->label);
   const char *name = weir__mpi_kind_name(call->kind); // of fewer bytes
@@ -118,7 +125,11 @@ static void end_copy(weir_mpi *mpi) {
 // The task behind a send in a context whose contents are all in the host's memory.
 static void give(const weir_work *work) {
   weir__mpi_message *message = work->user;
-  memcpy(message->wire + 1, work->args[0], (size_t)message->bytes);
+  if (message->is_staged && !weir__mpi_stage(message)) {
+    weir_work_fail(work, "there is no memory for a message");
+    return;
+  }
+  memcpy(message->contents, work->args[0], (size_t)message->bytes);
   message->is_given = true;
   weir__mpi_post_send(message, WEIR_OK, "");
 }
@@ -136,8 +147,11 @@ void weir__mpi_copied(void *user, weir_status status) {
 // A task of ours goes before those that are ready, since another rank waits for it. weir_copy_out finds the best way from
 // the memory of a device, and has ended in the timeline before its message leaves.
 static weir_status submit_send(weir__mpi_message *message, weir_buffer *local) {
-  if (!message->mpi->only_host || message->mpi->traces)
-    return weir_copy_out(local, message->offset, message->bytes, message->wire + 1, &message->event);
+  if (!message->mpi->only_host || message->mpi->traces) {
+    if (message->is_staged && !weir__mpi_stage(message))
+      return weir__mpi_error(WEIR_ERROR_OUT_OF_MEMORY, "there is no memory for a message");
+    return weir_copy_out(local, message->offset, message->bytes, message->contents, &message->event);
+  }
   const weir_arg arg = weir_reads_range(local, message->offset, message->bytes);
   const weir_task task = {
       .host = give, .user = message, .args = &arg, .arg_count = 1, .priority = WEIR_PRIORITY_HIGHEST, .label = "send"};
@@ -192,7 +206,7 @@ void weir__mpi_send(weir_mpi *mpi, const weir__mpi_call *call, uint32_t to, weir
 static void take(const weir_work *work) {
   weir__mpi_message *message = work->user;
   if (message->status == WEIR_OK)
-    memcpy(work->args[0], message->wire + 1, (size_t)message->bytes);
+    memcpy(work->args[0], message->contents, (size_t)message->bytes);
   else
     weir_work_fail(work, message->cause);
 }
@@ -252,6 +266,13 @@ void weir__mpi_post_receive(weir__mpi_message *message) {
   weir__mpi_drive_posted(mpi);
 }
 
+static void bring(weir__mpi_message *message) {
+  if (message->is_staged)
+    weir__mpi_stage_receive(message);
+  else
+    weir__mpi_post_receive(message);
+}
+
 void weir__mpi_receive(weir_mpi *mpi, const weir__mpi_call *call, uint32_t from, weir_buffer *local, uint64_t offset,
                        uint64_t bytes, weir_device *device) {
   const weir__mpi_buffer *buffer = weir__mpi_buffers_find(&mpi->buffers, local);
@@ -262,7 +283,7 @@ void weir__mpi_receive(weir_mpi *mpi, const weir__mpi_call *call, uint32_t from,
   if (status == WEIR_OK) {
     weir_event *event = message->event;
     atomic_store_explicit(&message->references, 3, memory_order_relaxed);
-    if (direct == NULL) weir__mpi_post_receive(message); // before the task, whose submission may wait
+    if (direct == NULL) bring(message); // before the task, whose submission may wait
     status =
         direct != NULL ? weir__mpi_receive_on_device(message, local) : submit_receive(message, local, event, device);
     weir__mpi_message_release(message);

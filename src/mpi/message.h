@@ -8,8 +8,8 @@
 //   copies what came. It is submitted in the place of the sequence where the bytes are needed, and Weir renames what it
 //   overwrites.
 // Longer contents travel in pieces, each a message of the transport with the same tag. From weir_mpi_options.direct_bytes
-// bytes on the header is a piece of its own, so that either side may have the contents where it likes: in memory of a CUDA
-// device (device_message.c), or behind the header.
+// bytes on, or 512 KiB, the header is a piece of its own, so that either side may have the contents where it likes: in memory
+// of a CUDA device (device_message.c), or of the host (staging.h).
 #ifndef WEIR_MPI_MESSAGE_H
 #define WEIR_MPI_MESSAGE_H
 
@@ -50,6 +50,9 @@ struct weir__mpi_message {
   atomic_uint references;  // a receive has three: of the submitter, who drives and the task; a send two
   size_t allocated;        // bytes of memory
   bool is_apart;           // the header is a piece of its own
+  bool is_staged;          // the contents have memory of the host apart from the message (staging.h),
+  bool is_counted;         // which counts among that of receives,
+  size_t staged;           // and has so many bytes; 0: none yet
   weir_device *device;     // MPI takes the contents from its memory, or brings them there; NULL: the host's
   unsigned char *contents; // where they are; NULL: that is not known yet
   void *native_context;    // CUcontext of the device

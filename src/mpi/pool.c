@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-enum { MOST_SMALL = 256 };
+enum { MOST_SMALL = 256, POWER = 8 }; // POWER: classes of a power of two
 
 void weir__mpi_pool_initialize(weir__mpi_pool *pool) {
   pthread_mutex_init(&pool->lock, NULL);
@@ -132,9 +132,10 @@ static void use(weir__mpi_pool *pool, weir__mpi_slab *slab) {
   pool->idle -= slab->in_use++ == 0;
 }
 
-static weir__mpi_free *take_pinned(weir__mpi_pool *pool, size_t rounded) {
-  weir__mpi_free **link = &pool->pinned[class_of(rounded)], *found = *link;
-  if (found == NULL) found = *++link;
+// From the class or one of those behind it, `above` at most.
+static weir__mpi_free *take_pinned(weir__mpi_pool *pool, size_t rounded, uint32_t above) {
+  weir__mpi_free **link = &pool->pinned[class_of(rounded)], **last = link + above, *found;
+  while ((found = *link) == NULL && link < last) link++;
   if (found == NULL) return NULL;
   *link = found->next;
   use(pool, prefix_of(found)->slab);
@@ -238,16 +239,16 @@ static void *allocate_large(size_t bytes) {
   return before + 1;
 }
 
-static weir__mpi_free *take_some_pinned(weir__mpi_pool *pool, size_t rounded) {
+static weir__mpi_free *take_some_pinned(weir__mpi_pool *pool, size_t rounded, bool pins) {
   pthread_mutex_lock(&pool->lock);
-  weir__mpi_free *found = take_pinned(pool, rounded);
+  weir__mpi_free *found = take_pinned(pool, rounded, pins ? 1 : POWER - 1);
   pthread_mutex_unlock(&pool->lock);
-  return found != NULL ? found : allocate_pinned(pool, rounded);
+  return found != NULL || !pins ? found : allocate_pinned(pool, rounded);
 }
 
-static void *take_some_large(weir__mpi_pool *pool, size_t bytes, size_t *out_bytes) {
+static void *take_some_large(weir__mpi_pool *pool, size_t bytes, bool pins, size_t *out_bytes) {
   weir__mpi_free *found = NULL;
-  if (pool->device != NULL && bytes <= WEIR__MPI_POOL_PINNED) found = take_some_pinned(pool, round_up(bytes));
+  if (pool->device != NULL && bytes <= WEIR__MPI_POOL_PINNED) found = take_some_pinned(pool, round_up(bytes), pins);
   if (found == NULL) {
     pthread_mutex_lock(&pool->lock);
     found = take_large(pool, bytes);
@@ -257,8 +258,8 @@ static void *take_some_large(weir__mpi_pool *pool, size_t bytes, size_t *out_byt
   return found != NULL ? (void *)found : allocate_large(bytes);
 }
 
-void *weir__mpi_pool_take(weir__mpi_pool *pool, size_t bytes, size_t *out_bytes) {
-  if (is_large(pool, bytes)) return take_some_large(pool, bytes, out_bytes);
+static void *take(weir__mpi_pool *pool, size_t bytes, bool pins, size_t *out_bytes) {
+  if (is_large(pool, bytes)) return take_some_large(pool, bytes, pins, out_bytes);
   *out_bytes = bytes;
   if (bytes > WEIR__MPI_POOL_BYTES) return aligned_alloc(WEIR__MPI_POOL_ALIGNMENT, bytes);
   *out_bytes = WEIR__MPI_POOL_BYTES;
@@ -266,6 +267,14 @@ void *weir__mpi_pool_take(weir__mpi_pool *pool, size_t bytes, size_t *out_bytes)
   weir__mpi_free *found = take_small(pool);
   pthread_mutex_unlock(&pool->lock);
   return found != NULL ? (void *)found : aligned_alloc(WEIR__MPI_POOL_ALIGNMENT, WEIR__MPI_POOL_BYTES);
+}
+
+void *weir__mpi_pool_take(weir__mpi_pool *pool, size_t bytes, size_t *out_bytes) {
+  return take(pool, bytes, true, out_bytes);
+}
+
+void *weir__mpi_pool_take_there(weir__mpi_pool *pool, size_t bytes, size_t *out_bytes) {
+  return take(pool, bytes, false, out_bytes);
 }
 
 void weir__mpi_pool_give(weir__mpi_pool *pool, void *memory, size_t bytes) {

@@ -55,6 +55,9 @@ void weir__mpi_pool_deinitialize(weir__mpi_pool *pool);
 
 // Aligned memory; given back with the number of bytes that it has, which may be more than was asked. NULL: there is none.
 void *weir__mpi_pool_take(weir__mpi_pool *pool, size_t bytes, size_t *out_bytes);
+// The same without a call of the driver, which may wait for the device: pinned memory that is there, if it is less than twice
+// as large, or memory of the heap. For who drives, and for callbacks.
+void *weir__mpi_pool_take_there(weir__mpi_pool *pool, size_t bytes, size_t *out_bytes);
 // Whether that memory is of weir_host_allocate.
 bool weir__mpi_pool_is_pinned(const weir__mpi_pool *pool, const void *memory, size_t bytes);
 void weir__mpi_pool_give(weir__mpi_pool *pool, void *memory, size_t bytes);

@@ -98,7 +98,8 @@ static void run_large(uint32_t direct, uint64_t piece_bytes, bool expects_direct
   const test_part seeds = part_of(4);
   for (uint64_t seed = seeds.first + 1; seed <= seeds.end; seed++) {
     rank_run runs[3];
-    const weir_mpi_options options = {.direct = direct, .direct_bytes = 100000, .piece_bytes = piece_bytes};
+    const weir_mpi_options options = {
+        .direct = direct, .direct_bytes = 100000, .piece_bytes = piece_bytes, .send_limit = seed % 2 == 0 ? BYTES : 0};
     expect_steps(seed, 3);
     rank_threads_run(runs, 3, seed, &options, large_body);
     for (uint32_t r = 0; r < 3; r++) {

@@ -81,8 +81,35 @@ static void test_limits(void **state) {
   weir__mpi_pool_deinitialize(&pool);
 }
 
+// Who must not call the driver gets pinned memory that is there and less than twice as large, and otherwise memory of the heap.
+static void test_there(void **state) {
+  enum { MIB = 1 << 20 };
+  (void)state;
+  weir_context *context;
+  assert_int_equal(weir_context_create(&(weir_context_options){.devices = "cpu:1"}, &context), WEIR_OK);
+  weir__mpi_pool pool = {0};
+  weir__mpi_pool_initialize(&pool);
+  pool.device = weir_context_device(context, 0); // memory of weir_host_allocate stands for pinned memory
+  size_t has;
+  void *heap = weir__mpi_pool_take_there(&pool, MIB, &has);
+  assert_non_null(heap);
+  assert_false(weir__mpi_pool_is_pinned(&pool, heap, has));
+  assert_int_equal(pool.pinned_bytes, 0);
+  weir__mpi_pool_give(&pool, heap, has);
+  void *pinned = take(&pool, MIB / 8 * 15, MIB / 8 * 15, MIB / 8 * 15);
+  assert_true(weir__mpi_pool_is_pinned(&pool, pinned, MIB / 8 * 15));
+  weir__mpi_pool_give(&pool, pinned, MIB / 8 * 15);
+  assert_ptr_equal(weir__mpi_pool_take_there(&pool, MIB / 8 * 7, &has), heap);
+  weir__mpi_pool_give(&pool, heap, has);
+  assert_ptr_equal(weir__mpi_pool_take_there(&pool, MIB, &has), pinned);
+  assert_int_equal(has, MIB / 8 * 15);
+  weir__mpi_pool_give(&pool, pinned, has);
+  weir__mpi_pool_deinitialize(&pool);
+  assert_int_equal(weir_context_release(context), WEIR_OK);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_small), cmocka_unit_test(test_large),
-                                     cmocka_unit_test(test_limits)};
+                                     cmocka_unit_test(test_limits), cmocka_unit_test(test_there)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

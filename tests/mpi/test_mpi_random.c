@@ -41,7 +41,9 @@ static void run_jobs(uint32_t whole) {
     rank_run runs[MPI_RANKS];
     uint32_t size = 1 + (uint32_t)(i % MPI_RANKS);
     const weir_mpi_options options = {.piece_bytes = i % 3 == 0 ? 256 : 0,
-                                      .send_limit = i % 5 == 0 ? 100 : 0,
+                                      .send_limit = i % 5 == 0   ? 100
+                                                    : i % 5 == 1 ? 500
+                                                                 : 0,
                                       .direct_bytes = i % 2 == 0 ? 1 : 100,
                                       .direct = WEIR_MPI_DIRECT_ALWAYS};
     rank_threads_run(runs, size, i + 1, &options, body);

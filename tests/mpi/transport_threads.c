@@ -38,7 +38,8 @@ typedef struct rank_transport {
   bool has_ended_late;
   int64_t cancelled_ms; // when
   uint64_t sent_bytes, sent;
-  uint64_t left; // messages until it dies; 0: it does not
+  uint64_t posted, most_posted; // bytes of receives of contents that have not ended; most of them at a time
+  uint64_t left;                // messages until it dies; 0: it does not
   bool dead;
 } rank_transport;
 
@@ -88,6 +89,7 @@ static void deliver(rank_transport *self, item *message, item *receive) {
   receive->done.truncated = message->bytes > receive->bytes;
   if (message->bytes > receive->bytes) receive->done.error = "the message is longer than the receive";
   receive->done.source = message->other;
+  if (receive->channel == WEIR__MPI_CONTENTS) self->posted -= receive->bytes;
   receive->done.bytes = bytes;
   bool sticks = self->sticks != THREADS_FLOW && message->channel == WEIR__MPI_CONTENTS;
   append(sticks ? &self->stuck : &self->ended, receive);
@@ -193,6 +195,8 @@ static bool receive_message(weir__mpi_transport *base, weir__mpi_channel channel
   receive->memory = memory;
   pthread_mutex_lock(&self->job->lock);
   append(&self->receives, receive);
+  if (channel == WEIR__MPI_CONTENTS) self->posted += bytes;
+  if (self->posted > self->most_posted) self->most_posted = self->posted;
   match(self);
   pthread_mutex_unlock(&self->job->lock);
   return true;
@@ -341,6 +345,13 @@ bool threads_is_dead(threads_job *job, uint32_t rank) {
   bool dead = job->ranks[rank].dead;
   pthread_mutex_unlock(&job->lock);
   return dead;
+}
+
+uint64_t threads_most_posted(threads_job *job, uint32_t rank) {
+  pthread_mutex_lock(&job->lock);
+  uint64_t most = job->ranks[rank].most_posted;
+  pthread_mutex_unlock(&job->lock);
+  return most;
 }
 
 uint64_t threads_sent(threads_job *job, uint32_t rank, uint64_t *out_messages) {

@@ -38,4 +38,7 @@ bool threads_is_dead(threads_job *job, uint32_t rank);
 // Bytes of contents messages that a rank sent, headers included, and how many there were.
 uint64_t threads_sent(threads_job *job, uint32_t rank, uint64_t *out_messages);
 
+// Most bytes of contents that a rank waited for at a time, with room for headers.
+uint64_t threads_most_posted(threads_job *job, uint32_t rank);
+
 #endif // WEIR_TESTS_MPI_TRANSPORT_THREADS_H

@@ -75,8 +75,8 @@ class Job:
 
     context: has a CPU device. communicator: an mpi4py.MPI.Comm, whose ranks all make the job; None: COMM_WORLD. The
     job has communicators of its own. timeout: seconds after which a silent rank is lost; None: never. send_limit: most
-    bytes that wait to be sent (1 GiB). piece_bytes: most bytes of a message (1 GiB). check_every: calls after which
-    ranks compare what they submitted (64). Options are the same on all ranks.
+    bytes that wait to be sent (1 GiB, with a card through the host 512 MiB). piece_bytes: most bytes of a message
+    (1 GiB). check_every: calls after which ranks compare what they submitted (64). Options are the same on all ranks.
 
     All calls but statistics() are made by all ranks in one order, by one thread of each, and not in tasks. They raise
     weir.InvalidArgumentError, with both calls, if ranks make different ones, and weir.DeviceLostError if a rank is
