@@ -271,7 +271,11 @@ static bool close_transport(weir__mpi_transport *base, bool lost) {
   drop(&self->receives, false);
   drop(&self->ended, false);
   drop_slow(self);
-  if (self->stuck.first != NULL) append(&left_behind, self->stuck.first);
+  while (self->stuck.first != NULL) {
+    item *stuck = self->stuck.first;
+    self->stuck.first = stuck->next;
+    append(&left_behind, stuck);
+  }
   pthread_mutex_unlock(&self->job->lock);
   return true;
 }
