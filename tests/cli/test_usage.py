@@ -3,9 +3,10 @@
 """test_usage.py WEIR STREAMS: help, options, exit codes and messages of the weir command."""
 import json
 import os
+import subprocess
 import unittest
 
-from command import SMALL, CommandTest, place, stream, write
+from command import SMALL, WEIR, CommandTest, place, stream, write
 
 COMMANDS = ("info", "replay", "plan", "check", "timeline", "split", "run", "bench")
 
@@ -26,6 +27,15 @@ class Usage(CommandTest):
 
     def test_version(self):
         self.assertRegex(self.weir("--version").stdout, r"^weir \d+\.\d+\.\d+\n$")
+
+    def test_output_that_cannot_be_written(self):
+        small = write("small.jsonl", SMALL)
+        for arguments in (["--help"], ["--version"], ["help", "plan"], ["info"], ["info", "--json"], ["plan", small],
+                          ["plan", "--json", small], ["plan", "--why", "1", small], ["replay", "--device", "sim", small]):
+            with self.subTest(arguments), open("/dev/full", "w", encoding="utf-8") as full:
+                done = subprocess.run([WEIR, *arguments], stdout=full, stderr=subprocess.PIPE, text=True, timeout=60, check=False)
+                self.assertEqual(done.returncode, 1, done.stderr)
+                self.assertRegex(done.stderr, "^weir .*: .")
 
     def test_no_or_unknown_command(self):
         self.refused("Usage: weir COMMAND", code=2)

@@ -58,11 +58,7 @@ static int help(int argc, char **argv) {
   return found->main(2, help_argv);
 }
 
-int main(int argc, char **argv) {
-  if (argc < 2) {
-    print_usage(stderr);
-    return WEIR__EXIT_USAGE;
-  }
+static int run(int argc, char **argv) {
   const char *name = argv[1];
   if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0) {
     print_usage(stdout);
@@ -75,4 +71,16 @@ int main(int argc, char **argv) {
   if (strcmp(name, "help") == 0) return help(argc - 1, argv + 1);
   const subcommand *found = find_subcommand(name);
   return found ? found->main(argc - 1, argv + 1) : WEIR__EXIT_USAGE;
+}
+
+// What was printed must have got there, too.
+int main(int argc, char **argv) {
+  if (argc < 2) {
+    print_usage(stderr);
+    return WEIR__EXIT_USAGE;
+  }
+  int code = run(argc, argv);
+  if (code != WEIR__EXIT_OK || (fflush(stdout) == 0 && !ferror(stdout))) return code;
+  weir__cli_error(argv[1], "cannot write to standard output");
+  return WEIR__EXIT_FAILED;
 }
