@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/pressure.h"
 
+#include "base/clock.h"
 #include "engine/check.h"
 #include "engine/evict.h"
 #include "engine/queue.h"
@@ -31,13 +32,19 @@ static bool fits_alone(const weir_context *context, const weir_task *task, uint3
 static bool await_others(weir_context *context) {
   weir__id next = context->host.window.next;
   uint32_t seen = atomic_load_explicit(&context->memory.returns, memory_order_relaxed);
+  uint64_t until = weir__clock_ns() + PATIENCE_NS;
+  bool any = false;
   context->memory.waiting_for_returns++;
-  weir__context_unlock(context);
-  weir__sleep_on(&context->memory.returns, seen, PATIENCE_NS);
-  weir__context_lock_again(context);
+  // A wake-up for a release that this thread has seen already may come late, in its next wait.
+  for (uint64_t now = until - PATIENCE_NS; !any && now < until; now = weir__clock_ns()) {
+    weir__context_unlock(context);
+    weir__sleep_on(&context->memory.returns, seen, until - now);
+    weir__context_lock_again(context);
+    any = atomic_load_explicit(&context->memory.returns, memory_order_relaxed) != seen ||
+          context->host.window.next != next;
+  }
   context->memory.waiting_for_returns--;
-  return atomic_load_explicit(&context->memory.returns, memory_order_relaxed) != seen ||
-         context->host.window.next != next;
+  return any;
 }
 
 // Whether the oldest task was waited for in vain: it may be one that waits for the caller.
