@@ -73,7 +73,7 @@ static weir_status check_agreement(const weir__access *accesses, uint32_t count)
   return WEIR_OK;
 }
 
-// What follows reports what is wrong with an argument; the task is named in front of it by weir__check_args.
+// The functions below report what is wrong with an argument; weir__check_args puts the name of the task in front of it.
 
 static weir_status bad_value(uint32_t index, const weir_arg *arg) {
   return weir__error(WEIR_ERROR_INVALID_ARGUMENT,

@@ -90,7 +90,7 @@ static uint32_t count_cpus(const weir_context *context) {
   return count;
 }
 
-// What goes through pinned memory fits into it: sends, receives (staging.h), and what is rounded up.
+// Pinned memory has room for all messages that go through it: sends, receives (staging.h), and what their sizes are rounded up by.
 static void set_limit(weir_mpi *mpi) {
   bool pins = mpi->direct.card != NULL && !mpi->direct.is_on;
   if (mpi->options.send_limit == 0) mpi->options.send_limit = pins ? WEIR__MPI_POOL_PINNED / 2 : GIB;

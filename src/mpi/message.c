@@ -17,10 +17,10 @@ enum { ALIGNMENT = WEIR__MPI_POOL_ALIGNMENT };
 _Static_assert(sizeof(weir__mpi_header) == ALIGNMENT, "contents are aligned behind the header");
 
 weir__mpi_message *weir__mpi_message_create(weir_mpi *mpi, weir__mpi_message_kind kind, uint64_t bytes, uint64_t room) {
-  size_t own = (sizeof(weir__mpi_message) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+  size_t own = weir__mpi_pool_aligned(sizeof(weir__mpi_message));
   if (room < WEIR__MPI_CAUSE) room = WEIR__MPI_CAUSE;
   if (room > SIZE_MAX - own - 2 * ALIGNMENT) return NULL;
-  size_t all = own + ALIGNMENT + ((size_t)room + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+  size_t all = own + ALIGNMENT + weir__mpi_pool_aligned((size_t)room);
   weir__mpi_message *message = weir__mpi_pool_take(&mpi->pool, all, &all);
   if (message == NULL) return NULL;
   *message = (weir__mpi_message){.mpi = mpi, .kind = kind, .bytes = bytes, .pieces = 1, .allocated = all};

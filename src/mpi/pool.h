@@ -53,6 +53,11 @@ void weir__mpi_pool_initialize(weir__mpi_pool *pool);
 // When all memory has been given back.
 void weir__mpi_pool_deinitialize(weir__mpi_pool *pool);
 
+// Bytes, rounded up to whole units of alignment.
+static inline size_t weir__mpi_pool_aligned(size_t bytes) {
+  return (bytes + WEIR__MPI_POOL_ALIGNMENT - 1) / WEIR__MPI_POOL_ALIGNMENT * WEIR__MPI_POOL_ALIGNMENT;
+}
+
 // Aligned memory; given back with the number of bytes that it has, which may be more than was asked. NULL: there is none.
 void *weir__mpi_pool_take(weir__mpi_pool *pool, size_t bytes, size_t *out_bytes);
 // The same without a call of the driver, which may wait for the device: pinned memory that is there, if it is less than twice

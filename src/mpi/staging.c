@@ -4,19 +4,17 @@
 #include "drive.h"
 #include "job.h"
 
-// What is aligned has a multiple of that.
-static size_t rounded(const weir__mpi_message *message) {
-  return ((size_t)message->bytes + WEIR__MPI_POOL_ALIGNMENT - 1) / WEIR__MPI_POOL_ALIGNMENT * WEIR__MPI_POOL_ALIGNMENT;
+// `pins`: calls of the driver may be made for it.
+static bool stage(weir__mpi_message *message, bool pins) {
+  weir__mpi_pool *pool = &message->mpi->pool;
+  size_t bytes = weir__mpi_pool_aligned((size_t)message->bytes);
+  message->contents = pins ? weir__mpi_pool_take(pool, bytes, &message->staged)
+                           : weir__mpi_pool_take_there(pool, bytes, &message->staged);
+  return message->contents != NULL;
 }
 
 bool weir__mpi_stage(weir__mpi_message *message) {
-  message->contents = weir__mpi_pool_take(&message->mpi->pool, rounded(message), &message->staged);
-  return message->contents != NULL;
-}
-
-static bool stage_there(weir__mpi_message *message) {
-  message->contents = weir__mpi_pool_take_there(&message->mpi->pool, rounded(message), &message->staged);
-  return message->contents != NULL;
+  return stage(message, true);
 }
 
 static void append(weir_mpi *mpi, weir__mpi_message *message) {
@@ -52,7 +50,7 @@ static weir__mpi_message *take_waiting(weir_mpi *mpi) {
 
 // One without memory is not begun, since the job has failed.
 static void post(weir_mpi *mpi, weir__mpi_message *message, bool submits) {
-  if (weir__mpi_is_fine(mpi) && !(submits ? weir__mpi_stage(message) : stage_there(message)))
+  if (weir__mpi_is_fine(mpi) && !stage(message, submits))
     weir__mpi_fail(mpi, WEIR_ERROR_OUT_OF_MEMORY, true, "rank %u has no memory for a message of call %llu", mpi->rank,
                    (unsigned long long)message->number);
   pthread_mutex_lock(&mpi->shared);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What tests of contexts that use the resident kernel by themselves share.
+// Helpers of the tests of contexts that use the resident kernel by themselves.
 #include "automatic.h"
 
 enum {
