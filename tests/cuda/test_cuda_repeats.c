@@ -33,10 +33,12 @@ typedef struct program {
 } program;
 
 static uint64_t kept_bytes(const share *s) {
-  const weir__repeats *repeats = s->context->repeating.repeats;
   uint64_t bytes = 0;
+  weir__context_lock(s->context);
+  const weir__repeats *repeats = s->context->repeating.repeats;
   for (const weir__repeat *repeat = repeats != NULL ? repeats->first : NULL; repeat != NULL; repeat = repeat->next)
     bytes += repeat->graph != NULL ? repeat->graph->temporaries.bytes : 0;
+  weir__context_unlock(s->context);
   return bytes;
 }
 
