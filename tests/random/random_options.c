@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "device/enqueue.h"
 #include "program_calls.h"
 #include "program_opencl.h"
 #include "program_vulkan.h"
@@ -101,14 +102,16 @@ static uint64_t staging_bytes(const random_run *run) {
   return stages ? largest + largest / 4 + 64 : 0;
 }
 
-// Scratch memory of enqueue functions: each node of a graph has its own, single tasks wait for it.
+// Scratch memory of enqueue functions: each node of a graph has its own, single tasks wait for it. Where it is the host's memory it has
+// room to be aligned.
 static uint64_t scratch_bytes(const random_run *run) {
   uint64_t count = 1;
   for (uint32_t i = 0; i < run->program.count; i++) {
     const program_operation *operation = &run->program.operations[i];
     for (uint32_t j = 0; j < operation->task_count; j++) count += operation->tasks[j].kernel == PROGRAM_CALLED;
   }
-  return run->options.calls ? count * (PROGRAM_SCRATCH_BYTES + PROGRAM_SCRATCH_BYTES / 4 + 64) : 0;
+  const uint64_t bytes = PROGRAM_SCRATCH_BYTES + WEIR__ENQUEUE_ALIGNMENT;
+  return run->options.calls ? count * (bytes + bytes / 4 + 64) : 0;
 }
 
 static uint64_t block_bytes(const test_program *program, uint32_t buffer) {

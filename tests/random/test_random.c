@@ -5,7 +5,8 @@
 //   test_random [--device cpu:N|cuda|vulkan|cpu:2,cuda|sim] [--programs N] [--queues N] [--resident | --automatic] [--repeats] [--crowded] [--placed]
 //                            many programs, of which small tests run a part (support/part.h); WEIR_TEST_PROGRAMS and WEIR_TEST_SEED override. With several devices tasks
 //                            name one of them at random. Of CUDA both a card and the stub driver (tests/cuda/stub) serve
-//   test_random --seed S --device D [--repeat N] [--verbose] [--shrink]     one of them, again
+//   test_random --seed S --device D [--queues N] [--resident | --automatic] [--repeats] [--crowded] [--placed]
+//               [--repeat N] [--verbose] [--shrink]     one of them, again
 #include <inttypes.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -79,8 +80,11 @@ static void random_programs_equal_serial_execution(void **state) {
   if (WIFEXITED(status) && WEXITSTATUS(status) == SKIPPED) exit(SKIPPED);
   if (WIFEXITED(status)) fprintf(stderr, "exit code %d\n", WEXITSTATUS(status)); // 1: it has said why
   if (WIFSIGNALED(status)) fprintf(stderr, "%s\n", WTERMSIG(status) == SIGALRM ? "hung" : strsignal(WTERMSIG(status)));
-  fprintf(stderr, "failing seed %" PRIu64 "; again: test_random --seed %" PRIu64 " --device %s --repeat 20 --verbose\n",
-          *current, *current, chosen_device);
+  fprintf(stderr, "failing seed %" PRIu64 "; again: test_random --seed %" PRIu64 " --device %s%s%s%s%s%s", *current,
+          *current, chosen_device, random_resident ? " --resident" : "", random_automatic ? " --automatic" : "",
+          random_repeats ? " --repeats" : "", random_placed ? " --placed" : "", random_crowded ? " --crowded" : "");
+  if (random_queues != 0) fprintf(stderr, " --queues %" PRIu32, random_queues);
+  fprintf(stderr, " --repeat 20 --verbose\n");
   fail();
 }
 
