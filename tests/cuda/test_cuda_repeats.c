@@ -269,18 +269,32 @@ static void failure_of_a_launch_before(share *s) {
   share_ok(weir_buffer_release(self.y));
 }
 
+// Runs that are kept have as many tasks as are worth a launch. Returns whether there are some.
+static bool expect_worth_a_launch(const share *s) {
+  enum { WORTH = 24 };
+  weir__context_lock(s->context);
+  const weir__repeat *first = s->context->repeating.repeats->first;
+  bool all = true;
+  for (const weir__repeat *repeat = first; repeat != NULL; repeat = repeat->next)
+    all = all && repeat->run.count >= WORTH;
+  weir__context_unlock(s->context);
+  assert_true(all);
+  return first != NULL;
+}
+
 // Where few tasks overwrite what renaming may use, pieces are no shorter for that than what is worth a launch, nor is the last one.
+// A thread that is slow may have its runs given up in the end.
 static void large_buffers(share *s) {
-  enum { TASKS = 100, WORTH = 24 };
+  enum { TASKS = 100 };
   weir_buffer *buffers[TASKS];
+  bool any = false;
   for (uint32_t i = 0; i < TASKS; i++) buffers[i] = share_buffer(s, COUNT);
   for (uint32_t turn = 0; turn < PASSES; turn++) {
     for (uint32_t i = 0; i < TASKS; i++) share_submit(s, s->set, s->cuda, buffers[i], COUNT, turn + i, NULL);
     share_ok(weir_finish(s->context));
+    if (expect_worth_a_launch(s)) any = true;
   }
-  const weir__repeat *repeat = s->context->repeating.repeats->first;
-  assert_true(repeat != NULL);
-  for (; repeat != NULL; repeat = repeat->next) assert_true(repeat->run.count >= WORTH);
+  assert_true(any);
   for (uint32_t i = 0; i < TASKS; i++) {
     uint32_t number;
     share_ok(weir_read(buffers[i], 0, sizeof number, &number));
