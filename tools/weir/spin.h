@@ -17,7 +17,8 @@
 // CUDA C++ with two functions.
 //
 // spin(ticks): every thread polls a clock until `ticks` of it have passed: %globaltimer, nanoseconds, or with
-// -DWEIR__SPIN_CLOCK64 the clock of the multiprocessor.
+// -DWEIR__SPIN_CLOCK64 the clock of the multiprocessor. From compute capability 7.0 on it sleeps for some 20 ns between two looks:
+// where 32 warps of a multiprocessor do nothing but look, a block that comes later does not begin before one of them ends.
 //
 // spin_measure(out), one thread: out[0] is the step of %globaltimer in nanoseconds, out[1] the ticks of the
 // multiprocessor's clock in a millisecond. Takes a quarter of a second if the step is coarse, else microseconds, and
