@@ -9,9 +9,9 @@
 #include "engine/admit.h"
 #include "engine/buffer.h"
 #include "engine/check.h"
+#include "engine/copier.h"
 #include "engine/copy.h"
 #include "engine/family.h"
-#include "engine/place.h"
 #include "engine/pressure.h"
 #include "engine/queue.h"
 #include "engine/reduce.h"
@@ -240,71 +240,6 @@ static weir_status submit_device_copy(weir_context *context, const device_copy *
   return status;
 }
 
-// The spaces that have these bytes of a buffer. Where none has all of them: none for who reads them, else those that have the
-// first.
-static uint16_t spaces_of(const weir_buffer *buffer, uint64_t offset, uint64_t bytes, bool reads) {
-  if (buffer->parts == NULL || offset >= buffer->bytes || bytes > buffer->bytes - offset) return buffer->valid;
-  uint64_t end;
-  uint16_t common = weir__buffer_common_spaces(buffer, offset, offset + bytes);
-  return common != 0 || reads ? common : weir__buffer_spaces(buffer, offset, &end);
-}
-
-// The device whose memory these bytes are in; NULL: they are the host's, or for who only reads them there too. A device that is
-// lost counts only where nothing else has what is read.
-static weir_device *holder_of(const weir_context *context, const weir_buffer *buffer, uint64_t offset, uint64_t bytes,
-                              bool reads) {
-  uint16_t spaces = spaces_of(buffer, offset, bytes, reads);
-  if (reads && (spaces & weir__space_bit(WEIR__HOST_SPACE)) != 0) return NULL;
-  weir_device *device = NULL, *lost = NULL;
-  for (uint32_t space = 1; space < context->memory.space_count; space++) {
-    if (!(spaces & weir__space_bit(space))) continue;
-    weir_device *holder = context->memory.devices[space];
-    *(holder->lost ? &lost : &device) = holder;
-  }
-  return device == NULL && reads ? lost : device;
-}
-
-// The device that gets a buffer without contents; otherwise `holder`.
-static weir_device *first_device(weir_context *context, const weir_buffer *buffer, weir_device *holder) {
-  if (buffer->valid != 0) return holder;
-  if (context->placement != NULL) return weir__place_contents(context, buffer->bytes);
-  weir_device *first = context->host.devices[0];
-  return first->space != WEIR__HOST_SPACE && !first->lost ? first : holder;
-}
-
-// The device that gets what is written, if contents would be put with `holder`. What the caller wrapped in a device's memory
-// must come there at last, and other devices may not reach it. Other contents go where tasks wanted what was copied the last
-// time: bytes between those that tasks read stay where they are.
-static weir_device *writer_of(const weir_context *context, const weir_buffer *buffer, weir_device *holder) {
-  weir_device *home = context->memory.devices[buffer->home], *wanting = context->memory.devices[buffer->brought];
-  if (buffer->wrapped && buffer->home != WEIR__HOST_SPACE && !home->lost) return home;
-  return holder != NULL && buffer->brought != WEIR__HOST_SPACE && !wanting->lost ? wanting : holder;
-}
-
-// The device that copies these bytes of a buffer; NULL: the host does.
-static weir_device *device_of(const weir__submission *by, weir_context *context, const weir_buffer *buffer,
-                              uint64_t offset, uint64_t bytes, bool reads) {
-  if (by->aside != NULL) return by->aside->space == WEIR__HOST_SPACE ? NULL : by->aside;
-  if (context->devices.checker != NULL) return NULL; // all contents are the host's
-  if (context->memory.space_count == 1 || buffer->object.released) return NULL;
-  weir__context_lock(context);
-  weir_device *device = first_device(context, buffer, holder_of(context, buffer, offset, bytes, reads));
-  if (!reads) device = writer_of(context, buffer, device);
-  weir__context_unlock(context);
-  return device;
-}
-
-// Whether the device can copy between the buffers, or fill one, as far as they are images, or wrapped memory of a device. What
-// it cannot, the host can.
-static bool can_copy(const weir_device *device, const weir_buffer *to, uint64_t to_offset, const weir_buffer *from,
-                     uint64_t from_offset, uint32_t pattern) {
-  if (weir__is_written_back(to, WEIR_WRITE, device->space) &&
-      !weir__is_direct(weir__context_of(device->host), device->space, to->home))
-    return false;
-  bool any = (to->image && to->home == device->space) || (from != NULL && from->image && from->home == device->space);
-  return !any || device->ops->images->can_copy(device, to, to_offset, from, from_offset, pattern);
-}
-
 static uint64_t resolve(const weir_buffer *buffer, uint64_t offset, uint64_t bytes) {
   return bytes == WEIR_WHOLE && offset <= buffer->bytes ? buffer->bytes - offset : bytes;
 }
@@ -329,7 +264,7 @@ weir_status weir__copy_in(const weir__submission *by, weir_buffer *buffer, uint6
   if (source == NULL) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "copy in: the source is NULL");
   bytes = resolve(buffer, offset, bytes);
   weir_context *context = buffer->object.context;
-  weir_device *device = device_of(by, context, buffer, offset, bytes, false);
+  weir_device *device = weir__copier_of(by, context, buffer, offset, bytes, false);
   if (device == NULL) return copy_in_on_host(by, buffer, offset, bytes, source, out_event);
   device_copy copy = {.by = by,
                       .label = "copy in",
@@ -374,7 +309,7 @@ weir_status weir__copy_out(const weir__submission *by, weir_buffer *buffer, uint
   if (destination == NULL) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "copy out: the destination is NULL");
   bytes = resolve(buffer, offset, bytes);
   weir_context *context = buffer->object.context;
-  weir_device *device = device_of(by, context, buffer, offset, bytes, true);
+  weir_device *device = weir__copier_of(by, context, buffer, offset, bytes, true);
   if (device == NULL) return copy_out_on_host(by, buffer, offset, bytes, destination, out_event);
   device_copy copy = {.by = by,
                       .label = "copy out",
@@ -404,8 +339,8 @@ weir_status weir__copy(const weir__submission *by, weir_buffer *destination, uin
   status = weir__object_check(destination, WEIR__KIND_BUFFER, context, "copy");
   if (status != WEIR_OK) return status;
   bytes = resolve(source, source_offset, bytes);
-  weir_device *device = device_of(by, context, source, source_offset, bytes, true);
-  if (device != NULL && can_copy(device, destination, destination_offset, source, source_offset, 0)) {
+  weir_device *device = weir__copier_of(by, context, source, source_offset, bytes, true);
+  if (device != NULL && weir__copier_can(device, destination, destination_offset, source, source_offset, 0)) {
     device_copy copy = {.by = by,
                         .label = "copy",
                         .to = destination,
@@ -439,8 +374,8 @@ weir_status weir__fill(const weir__submission *by, weir_buffer *buffer, uint64_t
   status = weir__check_fill(buffer, offset, bytes, "fill");
   if (status != WEIR_OK) return status;
   weir_context *context = buffer->object.context;
-  weir_device *device = device_of(by, context, buffer, offset, bytes, false);
-  if (device != NULL && can_copy(device, buffer, offset, NULL, 0, pattern)) {
+  weir_device *device = weir__copier_of(by, context, buffer, offset, bytes, false);
+  if (device != NULL && weir__copier_can(device, buffer, offset, NULL, 0, pattern)) {
     device_copy fill = {.by = by,
                         .label = "fill",
                         .to = buffer,
