@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/allocate.h"
@@ -57,9 +58,19 @@ static char *render(const weir__split_table *table, const uint64_t *ids, size_t 
   return NULL;
 }
 
+// A device, a pipe or a folder, which must not be replaced by a file, and of which a read may never end.
+static bool is_no_file(const char *path) {
+  struct stat found;
+  return stat(path, &found) == 0 && !S_ISREG(found.st_mode);
+}
+
 weir_status weir__split_table_save(const weir__split_table *table, const uint64_t *ids, const char *path,
                                    char *out_text, size_t size) {
   static _Atomic unsigned saves; // several splits may write the same file
+  if (is_no_file(path)) {
+    snprintf(out_text, size, "%s: it cannot be written: it is not a regular file", path);
+    return WEIR_ERROR_IO;
+  }
   size_t bytes = 0, length = strlen(path) + 48;
   char *text = render(table, ids, &bytes), *beside = weir__allocate(length);
   if (text == NULL || beside == NULL) {
@@ -129,6 +140,10 @@ static bool parse(weir__split_table *table, const uint64_t *ids, const char *tex
 
 weir_status weir__split_table_load(weir__split_table *table, const uint64_t *ids, const char *path, char *out_text,
                                    size_t size) {
+  if (is_no_file(path)) {
+    snprintf(out_text, size, "%s: it cannot be read: it is not a regular file", path);
+    return WEIR_ERROR_IO;
+  }
   FILE *file = fopen(path, "rb");
   if (file == NULL && errno == ENOENT) return WEIR_OK;
   char *text = file == NULL ? NULL : weir__allocate(MOST_BYTES + 1);

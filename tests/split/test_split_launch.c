@@ -2,9 +2,11 @@
 //
 // What a launch promises: order with other tasks, one event, failures that others make up for, what is said of them afterwards,
 // and history that is kept.
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "scene.h"
@@ -262,6 +264,34 @@ static void history_is_kept_and_damaged_history_is_not(void **state) {
   weir_context_release(context);
 }
 
+// A pipe is neither read, which would never end, nor replaced by a file; so it is with a device, such as /dev/null.
+static void history_is_a_regular_file(void **state) {
+  (void)state;
+  char folder[] = "/tmp/weir-split-XXXXXX", path[64];
+  assert_non_null(mkdtemp(folder));
+  snprintf(path, sizeof path, "%s/pipe", folder);
+  assert_int_equal(mkfifo(path, 0600), 0);
+  int pipe = open(path, O_RDWR | O_NONBLOCK); // a reader that does not look finds a writer, and nothing to read
+  assert_true(pipe >= 0);
+  weir_context *context = NULL;
+  rig_ok(weir_context_create(&(weir_context_options){.devices = "cpu:1"}, &context));
+  weir_device *devices[2] = {rig_add_device(context, 1, UINT32_MAX), rig_add_device(context, 3, UINT32_MAX)};
+  weir_split_options options = {.devices = devices, .device_count = 2, .history = path};
+  weir_split *split = NULL;
+  rig_ok(weir_split_create(context, &options, &split));
+  assert_non_null(strstr(weir_split_warning(split), "not a regular file"));
+  assert_int_equal(weir_split_save(split), WEIR_ERROR_IO);
+  assert_non_null(strstr(weir_last_error(), "not a regular file"));
+  assert_int_equal(weir_split_release(split), WEIR_ERROR_IO);
+  weir_context_release(context);
+  struct stat found;
+  assert_int_equal(lstat(path, &found), 0);
+  assert_true(S_ISFIFO(found.st_mode));
+  close(pipe);
+  assert_int_equal(unlink(path), 0);
+  assert_int_equal(rmdir(folder), 0);
+}
+
 static void frames_in_flight_go_to_all_devices(void **state) {
   (void)state;
   scene s;
@@ -302,6 +332,7 @@ int main(void) {
       cmocka_unit_test(updates_are_split_but_not_run_again),
       cmocka_unit_test(poisoned_input_and_cancelling_skip_a_launch),
       cmocka_unit_test(history_is_kept_and_damaged_history_is_not),
+      cmocka_unit_test(history_is_a_regular_file),
       cmocka_unit_test(frames_in_flight_go_to_all_devices),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
