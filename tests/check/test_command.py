@@ -34,6 +34,15 @@ def serial_timeline(path, passes):
 
 
 class Command(unittest.TestCase):
+    def test_output_that_cannot_be_written(self):
+        path = os.path.join(self.folder.name, "timeline.json")
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump(serial_timeline(STREAM, 1), file)
+        for arguments in (["--help"], [path, STREAM]):
+            with self.subTest(arguments), open("/dev/full", "w", encoding="utf-8") as full:
+                done = subprocess.run([PROGRAM, *arguments], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+                self.assertEqual((done.returncode, done.stderr), (1, "weir-check: cannot write to standard output\n"))
+
     def setUp(self):
         self.folder = tempfile.TemporaryDirectory()
         self.addCleanup(self.folder.cleanup)

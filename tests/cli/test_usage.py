@@ -31,11 +31,13 @@ class Usage(CommandTest):
     def test_output_that_cannot_be_written(self):
         small = write("small.jsonl", SMALL)
         for arguments in (["--help"], ["--version"], ["help", "plan"], ["info"], ["info", "--json"], ["plan", small],
-                          ["plan", "--json", small], ["plan", "--why", "1", small], ["replay", "--device", "sim", small]):
+                          ["plan", "--json", small], ["plan", "--why", "1", small], ["replay", "--device", "sim", small],
+                          ["replay", "--device", "sim", "--pipeline", "2", "--rounds", "1", small],
+                          ["replay", "--ranks", "2", "--cluster", "default", small]):
             with self.subTest(arguments), open("/dev/full", "w", encoding="utf-8") as full:
                 done = subprocess.run([WEIR, *arguments], stdout=full, stderr=subprocess.PIPE, text=True, timeout=60, check=False)
                 self.assertEqual(done.returncode, 1, done.stderr)
-                self.assertRegex(done.stderr, "^weir .*: .")
+                self.assertRegex(done.stderr, f"^weir {arguments[0]}: cannot write .*to standard output$")
 
     def test_no_or_unknown_command(self):
         self.refused("Usage: weir COMMAND", code=2)

@@ -79,8 +79,9 @@ int main(int argc, char **argv) {
     print_usage(stderr);
     return WEIR__EXIT_USAGE;
   }
+  const char *name = argv[1]; // the subcommand reorders the rest of argv, from here on
   int code = run(argc, argv);
   if (code != WEIR__EXIT_OK || (fflush(stdout) == 0 && !ferror(stdout))) return code;
-  weir__cli_error(argv[1], "cannot write to standard output");
+  weir__cli_error(name, "cannot write to standard output");
   return WEIR__EXIT_FAILED;
 }

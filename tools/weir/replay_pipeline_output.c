@@ -119,9 +119,9 @@ int weir__replay_print_pipeline_table(const weir__replayed *results, size_t coun
          results[0].pipelined.device, options->lines, options->lines == 1 ? "" : "s", issue_name(options),
          results[0].pipelined.window, options->repeat, options->repeat == 1 ? "" : "s", options->rounds,
          options->rounds == 1 ? "" : "s");
-  bool printed = table && weir__table_print(table, stdout) && fflush(stdout) == 0;
+  bool printed = table && weir__table_print(table, stdout);
   weir__table_destroy(table);
   if (printed) return WEIR__EXIT_OK;
-  weir__cli_error("replay", "the table could not be printed");
+  weir__cli_error("replay", "no memory for the table");
   return WEIR__EXIT_FAILED;
 }
