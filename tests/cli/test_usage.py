@@ -122,6 +122,12 @@ class Usage(CommandTest):
         self.weir("check", place("missing.json"), stream("squeezenet"), code=2)
         self.weir("check", write("garbage.json", ["{]"]), stream("squeezenet"), code=2)
 
+    def test_timelines_of_streams_with_one_name(self):
+        small, other = write("small.jsonl", SMALL), write("other.jsonl", SMALL)
+        self.refused(f"the streams of {small} and {other} have the same name, small", "replay", "--device", "sim", "--timeline",
+                     place("both.json"), small, other)
+        self.assertFalse(os.path.exists(place("both-small.json")))
+
     def test_unwritable(self):
         self.refused("/nowhere/x.html: No such file or directory", "replay", write("small.jsonl", SMALL), "--device", "sim", "--timeline",
                      "/nowhere/x.html")

@@ -214,6 +214,20 @@ static bool read_streams(char **paths, size_t count, weir__stream **streams) {
   return true;
 }
 
+// Streams of one name would write their timelines to one file.
+static bool have_own_timelines(char **paths, weir__stream **streams, size_t count) {
+  for (size_t i = 1; i < count; i++) {
+    for (size_t j = 0; j < i; j++) {
+      if (strcmp(streams[i]->name, streams[j]->name) != 0) continue;
+      weir__cli_error("replay",
+                      "--timeline: the streams of %s and %s have the same name, %s, and so would their timelines",
+                      paths[j], paths[i], streams[i]->name);
+      return false;
+    }
+  }
+  return true;
+}
+
 // On a CUDA device, a context that does nothing while others come and go: the driver's own context, which takes long to
 // make, then stays. NULL elsewhere, and where there is no such device, as the first run will say.
 static weir_context *keep_device(const weir__replay_options *options) {
@@ -366,7 +380,7 @@ int weir__replay_main(int argc, char **argv) {
     weir__cli_error("replay", "no memory");
     return WEIR__EXIT_FAILED;
   }
-  bool read = read_streams(paths, count, streams);
+  bool read = read_streams(paths, count, streams) && (!options.timeline || have_own_timelines(paths, streams, count));
   weir_context *keeper = read ? keep_device(&options) : NULL;
   exit_code = read ? replay_all(&options, paths, streams, count, as_json) : WEIR__EXIT_USAGE;
   weir_context_release(keeper);
