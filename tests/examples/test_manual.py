@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """test_manual.py WEIR MANUAL: the manual has a section for each subcommand, and names each option that its --help
-names and no other."""
+names and no other, with the same words to choose from."""
 import re
 import subprocess
 import sys
@@ -17,6 +17,16 @@ def help_of(*arguments):
     if result.returncode != 0:
         raise AssertionError(f"weir {' '.join(arguments)} --help: {result.stderr}")
     return result.stdout
+
+
+def words_of(text, option):
+    """What stands behind an option that takes one of several words: --issue serial|queues."""
+    return re.findall(rf"^ *{option} ([\w-]+(?:\|[\w-]+)+)(?:  |$)", text, re.MULTILINE)
+
+
+def plain(section):
+    """The heads of options as a reader sees them: .BR --issue " serial" | queues is --issue serial|queues."""
+    return re.sub(r"^\.BR (--\S+) (.*)$", lambda head: head[1] + " " + re.sub(r'[" ]', "", head[2]), section, flags=re.MULTILINE)
 
 
 def options(text):
@@ -41,6 +51,15 @@ class Manual(unittest.TestCase):
         for command in COMMANDS:
             with self.subTest(command=command):
                 self.assertEqual(options(help_of(command)), options(self.sections[command]))
+
+    def test_words(self):
+        for command in COMMANDS:
+            text = help_of(command)
+            for option in options(text):
+                words = words_of(text, option)
+                if words:
+                    with self.subTest(command=command, option=option):
+                        self.assertEqual(words_of(plain(self.sections[command]), option), words)
 
 
 if __name__ == "__main__":
