@@ -166,5 +166,9 @@ int main(int argc, char **argv) {
   if (drawing) exit_code = run_options(&options, drawing);
   if (!drawing) fprintf(stderr, "weir-bodies: no memory\n");
   free(drawing);
+  if (exit_code == 0 && fflush(stdout) != 0) {
+    fprintf(stderr, "weir-bodies: cannot write to standard output\n");
+    exit_code = EXIT_WRONG;
+  }
   return exit_code;
 }

@@ -162,5 +162,9 @@ int main(int argc, char **argv) {
   }
   free(matrix);
   free(stored);
+  if (exit_code == 0 && fflush(stdout) != 0) {
+    fprintf(stderr, "cholesky: cannot write to standard output\n");
+    exit_code = 1;
+  }
   return exit_code;
 }

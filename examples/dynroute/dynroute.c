@@ -180,5 +180,9 @@ int main(int argc, char **argv) {
   run_release(&in_order);
   run_release(&out_of_order);
   free(images);
+  if (exit_code == 0 && fflush(stdout) != 0) {
+    fprintf(stderr, "dynroute: cannot write to standard output\n");
+    exit_code = EXIT_WRONG;
+  }
   return exit_code;
 }

@@ -150,5 +150,9 @@ int main(int argc, char **argv) {
     free(expected);
   }
   picture_release(&in);
+  if (exit_code == 0 && fflush(stdout) != 0) {
+    fprintf(stderr, "tonemap: cannot write to standard output\n");
+    exit_code = EXIT_WRONG;
+  }
   return exit_code;
 }

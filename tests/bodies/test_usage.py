@@ -36,6 +36,11 @@ class Usage(unittest.TestCase):
         self.assertEqual((result.returncode, result.stderr), (0, ""))
         return result.stdout
 
+    def test_output_that_cannot_be_written(self):
+        with open("/dev/full", "w", encoding="utf-8") as full:
+            result = subprocess.run([BODIES, *SMALL], stdout=full, stderr=subprocess.PIPE, text=True)
+        self.assertEqual((result.returncode, result.stderr), (1, "weir-bodies: cannot write to standard output\n"))
+
     def test_help(self):
         text = self.done("--help")
         for option in ("--device", "--worlds", "--bodies", "--steps", "--seed", "--threads", "--in-order", "--check",

@@ -22,6 +22,11 @@ class Usage(unittest.TestCase):
         self.assertIn(text, result.stderr)
         self.assertEqual(result.stdout, "")
 
+    def test_output_that_cannot_be_written(self):
+        with open("/dev/full", "w", encoding="utf-8") as full:
+            result = subprocess.run([CHOLESKY, "--size", "10", "--tile", "5"], stdout=full, stderr=subprocess.PIPE, text=True)
+        self.assertEqual((result.returncode, result.stderr), (1, "cholesky: cannot write to standard output\n"))
+
     def test_help(self):
         result = run("--help")
         self.assertEqual(result.returncode, 0)

@@ -60,6 +60,11 @@ class Usage(unittest.TestCase):
         self.assertEqual(result.stderr, "")
         return result.stdout
 
+    def test_output_that_cannot_be_written(self):
+        with open("/dev/full", "w", encoding="utf-8") as full:
+            result = subprocess.run([TONEMAP, "--devices", "cpu:1", *SMALL, CITY], stdout=full, stderr=subprocess.PIPE, text=True)
+        self.assertEqual((result.returncode, result.stderr), (1, "tonemap: cannot write to standard output\n"))
+
     def test_help(self):
         text = self.done("--help")
         for option in ("--operator", "--devices", "--policy", "--shares", "--frames", "--crop", "--radius", "--contrast", "--key",
