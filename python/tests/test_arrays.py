@@ -142,6 +142,10 @@ def test_bad_shapes_types_and_keys(context: weir.Context) -> None:
             context.buffer(shape)
     with pytest.raises(weir.InvalidArgumentError, match="too many bytes"):
         context.buffer((1 << 40, 1 << 40))
+    for numbers in ((2.5,), "12", (np.float64(3.7),)):
+        odd: Any = numbers
+        with pytest.raises(TypeError, match="integer"):
+            context.buffer(odd)
     with pytest.raises(weir.InvalidArgumentError, match="object"):
         context.buffer(3, object)
     a = context.buffer((3, 4))

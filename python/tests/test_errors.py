@@ -15,8 +15,14 @@ def test_bad_options_of_contexts() -> None:
         weir.Context("abacus")
     with pytest.raises(weir.InvalidArgumentError, match="window"):
         weir.Context("cpu:1", window=3)
-    with pytest.raises((OverflowError, weir.Error)):
-        weir.Context("cpu:1", window=-1)
+    for option, most in (("window", 32), ("queues", 32), ("memory_limit", 64), ("seed", 64), ("rename_limit", 64)):
+        for value in (-1, 1 << most, 1 << 100):  # those of C would be cut to other numbers
+            options: Any = {option: value}
+            with pytest.raises(weir.InvalidArgumentError, match=f"{option} is a number from 0 to 2..{most} - 1"):
+                weir.Context("cpu:1", **options)
+    truthy: Any = 2
+    with weir.Context("cpu:1", in_order=truthy, trace=truthy) as context:  # neither check=True nor other flags
+        assert context.submit(lambda: 5).result() == 5
     with pytest.raises(TypeError):
         weir.Context("cpu:1", 5)  # type: ignore[misc]
     if not any(one.kind == "cuda" and one.available for one in weir.info().kinds):
@@ -42,6 +48,11 @@ def test_bad_tasks(context: weir.Context) -> None:
     for groups in ((), (1, 2, 3, 4), 0, (1, 0), -1):
         with pytest.raises((ValueError, OverflowError)):
             submit(print, groups=groups)
+    for priority in (1 << 31, 1 << 32, -1 - (1 << 31)):  # that C would cut to one of another sign, or to 0
+        with pytest.raises(OverflowError):
+            submit(print, priority=priority)
+    with pytest.raises(TypeError, match="label is a str or None"):
+        submit(print, label=5)
     with pytest.raises(weir.InvalidArgumentError, match="overlap.*'a'|'a'.*overlap"):
         submit(print, weir.write(a[0:5]), weir.read(a[4:8]))
     with weir.Context("cpu:1") as other:
@@ -56,6 +67,21 @@ def test_bad_tasks(context: weir.Context) -> None:
         a.numpy()
     with pytest.raises(ValueError, match="not a number"):
         context.finish(timeout=float("nan"))
+
+
+def test_numbers_that_c_cannot_take(context: weir.Context) -> None:
+    attempts: Any = (
+        lambda: context.graph(queue=1 << 32),
+        lambda: context.split(rounds=(1 << 32) + 3),
+        lambda: context.split(least=-1),
+        lambda: context.split(granularities=[1 << 32] * len(context.devices)),
+    )
+    for attempt in attempts:
+        with pytest.raises(weir.InvalidArgumentError, match="is a number from 0 to"):
+            attempt()
+    lines: Any = 2.5
+    with pytest.raises(TypeError):
+        context.pipeline(lines=lines)
 
 
 def test_objects_of_a_closed_context() -> None:

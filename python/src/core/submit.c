@@ -164,9 +164,12 @@ static bool fill_keyword(request *out, context *ctx, int which, PyObject *value)
     out->task.after = out->after;
     return true;
   case PRIORITY:
-    out->task.priority = (int32_t)PyLong_AsLong(value);
-    return !PyErr_Occurred();
+    return PyArg_Parse(value, "i", &out->task.priority);
   case LABEL:
+    if (value != Py_None && !PyUnicode_Check(value)) {
+      PyErr_SetString(PyExc_TypeError, "label is a str or None");
+      return false;
+    }
     return value == Py_None || fill_label(out, value);
   default:
     out->task.tag = PyLong_AsUnsignedLongLong(value);

@@ -2,6 +2,7 @@
 """Contexts and devices."""
 
 import atexit
+import operator
 import os
 import sys
 import threading
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Dict, List, Optional, Sequence, Tuple, Ty
 
 from weir import _core
 from weir._array import Buffer, check_dtype, full_strides
-from weir._errors import InvalidArgumentError, OutOfRangeError, ReleasedError
+from weir._errors import InvalidArgumentError, OutOfRangeError, ReleasedError, whole
 from weir._event import Event
 from weir._wrap import memory_of
 
@@ -40,7 +41,7 @@ _left: List["Context"] = []  # that could not be closed where they were dropped:
 def check_layout(shape: Union[int, Sequence[int]], dtype: Any) -> Tuple[Tuple[int, ...], "np.dtype[Any]", int]:
     """Lengths of the axes, type and bytes of a new buffer."""
     lengths = (shape,) if isinstance(shape, (int, np.integer)) else tuple(shape)
-    lengths = tuple(int(one) for one in lengths)
+    lengths = tuple(operator.index(one) for one in lengths)
     kind = check_dtype(dtype)
     if min(lengths, default=1) < 1:
         raise InvalidArgumentError(f"a buffer of shape {lengths} has no elements: it has at least one")
@@ -88,8 +89,13 @@ class Context(_core.Context):
     ) -> None:
         if issue not in _ISSUE:
             raise InvalidArgumentError(f"issue is {', '.join(map(repr, _ISSUE))}, and not {issue!r}")
-        flags = (0 if rename else _NO_RENAME) | trace * _TRACE | in_order * _IN_ORDER | check * _CHECK
-        flags |= place * _PLACE
+        chosen = ((not rename, _NO_RENAME), (trace, _TRACE), (in_order, _IN_ORDER), (check, _CHECK), (place, _PLACE))
+        flags = sum(flag for on, flag in chosen if on)
+        limits = (
+            whole("rename_limit", rename_limit, 64),
+            whole("device_memory_limit", device_memory_limit, 64),
+        )
+        numbers = (whole("window", window), whole("queues", queues), whole("memory_limit", memory_limit, 64))
         self._wrapped: List["weakref.ref[_core.Storage]"] = []
         self._code: List[Any] = []  # of kernels, until the context is closed
         self._pipelines: "weakref.WeakSet[Pipeline]" = weakref.WeakSet()
@@ -98,8 +104,7 @@ class Context(_core.Context):
         self._jobs: List["Job"] = []
         from weir._device import Device  # dataclasses take as long to import as the rest
 
-        limits = (rename_limit, device_memory_limit)
-        self._open(devices, window, queues, memory_limit, _ISSUE[issue], seed, flags, *limits)
+        self._open(devices, *numbers, _ISSUE[issue], whole("seed", seed, 64), flags, *limits)
         self._device_list = tuple(Device(i, *one) for i, one in enumerate(self._devices()))
         _contexts.add(self)
 

@@ -2,7 +2,8 @@
 """Exceptions: one class for each status of Weir."""
 
 import builtins
-from typing import Dict, Type
+import operator
+from typing import Any, Dict, Type
 
 from weir import _core
 
@@ -108,3 +109,11 @@ CLASSES: Dict[int, Type[Error]] = {
         FileError,
     )
 }
+
+
+def whole(name: str, value: Any, bits: int = 32) -> int:
+    """A number of an option, as C takes it: those that do not fit are refused, not cut."""
+    number = operator.index(value)
+    if not 0 <= number < 1 << bits:
+        raise InvalidArgumentError(f"{name} is a number from 0 to 2**{bits} - 1, and not {number}")
+    return number

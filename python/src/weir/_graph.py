@@ -8,7 +8,7 @@ import numpy as np
 
 from weir import _core
 from weir._array import Buffer
-from weir._errors import InvalidArgumentError
+from weir._errors import InvalidArgumentError, whole
 from weir._event import Event
 from weir._kernel import Kernel
 
@@ -143,4 +143,4 @@ class _Kept:
 
 def make_graph(context: "Context", device: Optional[int], queue: int, timing: bool) -> Graph:
     """See Context.graph."""
-    return Graph(context, _core.graph_create(context, device, queue, timing))
+    return Graph(context, _core.graph_create(context, device, whole("queue", queue), timing))

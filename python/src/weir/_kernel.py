@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Mapping, Optional, Sequence, Tuple, Union
 import numpy as np
 
 from weir import _core
-from weir._errors import InvalidArgumentError, NoCodeError
+from weir._errors import InvalidArgumentError, NoCodeError, whole
 
 if TYPE_CHECKING:
     from weir._ccode import CCode
@@ -91,8 +91,8 @@ def _three(size: Size) -> Tuple[int, int, int]:
     numbers = (size,) if isinstance(size, int) else tuple(size)
     if not 1 <= len(numbers) <= 3 or min(numbers) < 1:
         raise InvalidArgumentError(f"{size!r} is no size of a work-group: one to three numbers of at least 1")
-    x, y, z = (*numbers, 1, 1)[:3]
-    return int(x), int(y), int(z)
+    x, y, z = (whole("the size of a work-group", one) for one in (*numbers, 1, 1)[:3])
+    return x, y, z
 
 
 def _set_cuda(handle: _core.Handle, name: str, code: Cuda) -> None:
@@ -107,7 +107,7 @@ def _set_cuda(handle: _core.Handle, name: str, code: Cuda) -> None:
         code.groups,
         code.function or name,
         _three(code.block),
-        code.shared_bytes,
+        whole("shared_bytes", code.shared_bytes),
     )
 
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Pipelines: several items in flight, each of which goes through the same stages."""
 
+import operator
 import threading
 from collections import deque
 from typing import (
@@ -192,7 +193,7 @@ class Pipeline:
     __slots__ = ("__weakref__", "_calls", "_closed", "_context", "_handle", "_lines", "_lock", "_storages", "_works")
 
     def __init__(self, context: "Context", lines: int) -> None:
-        if not 1 <= lines <= _MOST_LINES:
+        if not 1 <= operator.index(lines) <= _MOST_LINES:
             raise InvalidArgumentError(f"a pipeline has 1 to {_MOST_LINES} lines, and not {lines}")
         self._context, self._lines = context, lines
         self._works: List[_Work] = []

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, List, NamedTuple, Optional, Sequence, Tup
 import numpy as np
 
 from weir import _core
-from weir._errors import InvalidArgumentError
+from weir._errors import InvalidArgumentError, whole
 from weir._event import Event
 from weir._kernel import Kernel
 
@@ -118,7 +118,8 @@ class Split:
         multiples of so many work-groups.
         """
         given = tuple(self._argument(one, i) for i, one in enumerate(args))
-        return _core.split_submit(self._handle, kernel, given, groups, dimension, granularity, priority, label, tag)
+        cut = (whole("dimension", dimension), whole("granularity", granularity))
+        return _core.split_submit(self._handle, kernel, given, groups, *cut, priority, label, whole("tag", tag, 64))
 
     @staticmethod
     def _argument(one: Any, place: int) -> Any:
@@ -181,10 +182,10 @@ def make_split(
         numbers,
         policy,
         None if shares is None else tuple(shares),
-        None if granularities is None else tuple(granularities),
-        rounds,
+        None if granularities is None else tuple(whole("a granularity", one) for one in granularities),
+        whole("rounds", rounds),
         floor,
-        least,
+        whole("least", least),
         resident,
         history,
     )
