@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-from typing import Any
+import threading
+from typing import Any, Callable
 
 import numpy as np
 import pytest
@@ -108,6 +109,52 @@ def test_objects_of_a_closed_context() -> None:
         with pytest.raises(weir.ReleasedError, match="closed"):
             attempt()
     assert "closed" in repr(event)
+
+
+class Number:
+    """A number whose conversion calls a function first, as another thread may at that time."""
+
+    def __init__(self, function: Callable[[], None]) -> None:
+        self.function = function
+
+    def __index__(self) -> int:
+        self.function()
+        return 0
+
+
+def test_what_ends_while_a_task_is_submitted() -> None:
+    for what in ("context", "graph", "buffer"):
+        context = weir.Context("cpu:1")
+        a, graph = context.array(np.zeros(4)), context.graph()
+        ends: Any = {"context": context.close, "graph": graph.release, "buffer": a.release}
+        submits: Any = (graph.submit,) if what == "graph" else (context.submit, graph.submit)
+        for submit in submits:
+            with pytest.raises(weir.ReleasedError):
+                submit(print, weir.update(a), priority=Number(ends[what]))
+            assert what != "context" or context.closed
+        context.close()
+
+
+def test_submissions_while_another_thread_closes_the_context() -> None:
+    raised = []
+
+    def submit(context: weir.Context) -> None:
+        try:
+            while True:
+                context.submit(int)
+        except weir.Error as failure:
+            raised.append(type(failure))
+
+    for _ in range(20):
+        context = weir.Context("cpu:1")
+        threads = [threading.Thread(target=submit, args=(context,)) for _ in range(3)]
+        for one in threads:
+            one.start()
+        context.submit(int).result()
+        context.close()
+        for one in threads:
+            one.join()
+    assert len(raised) == 60 and set(raised) == {weir.ReleasedError}
 
 
 def test_with_blocks() -> None:

@@ -60,7 +60,7 @@ PyObject *storage_create(PyObject *self, PyObject *arguments) {
   weir_buffer *handle = NULL;
   weir_status status;
   BEGIN_WEIR(ctx)
-  status = weir_buffer_create(ctx->handle, bytes, &handle);
+  status = weir_buffer_create(open_, bytes, &handle);
   if (status == WEIR_OK && label != NULL) status = weir_buffer_set_label(handle, label);
   END_WEIR
   if (status != WEIR_OK) return raise_status(status);
@@ -106,7 +106,7 @@ PyObject *storage_wrap(PyObject *self, PyObject *arguments) {
   if (device != NULL)
     status = weir_buffer_wrap_cuda(device, address, bytes, &handle);
   else
-    status = weir_buffer_wrap(ctx->handle, (void *)(uintptr_t)address, bytes, &handle);
+    status = weir_buffer_wrap(open_, (void *)(uintptr_t)address, bytes, &handle);
   if (status == WEIR_OK && label != NULL) status = weir_buffer_set_label(handle, label);
   END_WEIR
   if (status != WEIR_OK) return raise_status(status);

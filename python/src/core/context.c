@@ -173,7 +173,7 @@ static PyObject *context_cancel(PyObject *self, PyObject *unused) {
   context *ctx = (context *)self;
   if (!context_usable(ctx)) return NULL;
   BEGIN_WEIR(ctx)
-  weir_context_cancel(ctx->handle);
+  weir_context_cancel(open_);
   END_WEIR
   Py_RETURN_NONE;
 }
@@ -202,7 +202,7 @@ static PyObject *context_statistics(PyObject *self, PyObject *unused) {
   if (!context_usable(ctx)) return NULL;
   weir_statistics s;
   BEGIN_WEIR(ctx)
-  weir_context_statistics(ctx->handle, &s);
+  weir_context_statistics(open_, &s);
   END_WEIR
 #define K(member) #member, (unsigned long long)s.member
   return Py_BuildValue("{sKsKsKsKsKsKsKsKsKsKsKsKsKsKsKsKsK}", K(tasks), K(done), K(failed), K(edges), K(renamed),

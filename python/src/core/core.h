@@ -134,6 +134,8 @@ bool context_alive(context *ctx);
 #define BEGIN_WEIR(ctx)                                                                                                \
   {                                                                                                                    \
     context *ctx_ = (ctx);                                                                                             \
+    weir_context *const open_ = ctx_->handle; /* of the context, which another thread may be closing now */            \
+    (void)open_;                                                                                                       \
     ctx_->users++;                                                                                                     \
     PyThreadState *thread_ = PyEval_SaveThread();
 #define END_WEIR                                                                                                       \

@@ -35,7 +35,7 @@ static PyObject *graph_create(PyObject *self, PyObject *arguments) {
   weir_graph *graph = NULL;
   weir_status status;
   BEGIN_WEIR(ctx)
-  status = weir_graph_create(ctx->handle, &options, &graph);
+  status = weir_graph_create(open_, &options, &graph);
   END_WEIR
   if (status != WEIR_OK) return raise_status(status);
   return graph_object(ctx, graph);
@@ -52,6 +52,8 @@ static PyObject *graph_add(PyObject *self, PyObject *arguments) {
   request one;
   PyObject *capsule = NULL;
   if (!request_fill(&one, ctx, call, keywords, false)) goto end;
+  graph = object_handle(graph_object, GRAPH, &ctx); // code of Python ran, in which it may have been released
+  if (graph == NULL) goto end;
   if (one.task.host != NULL) {
     one.work = job_create(ctx, call, true);
     if (one.work == NULL) goto end;

@@ -125,7 +125,7 @@ static PyObject *kernel_create(PyObject *self, PyObject *arguments) {
   weir_kernel *kernel = NULL;
   weir_status status;
   BEGIN_WEIR(ctx)
-  status = weir_kernel_create(ctx->handle, name, &kernel);
+  status = weir_kernel_create(open_, name, &kernel);
   END_WEIR
   return status == WEIR_OK ? object_make((PyTypeObject *)class, ctx, kernel, KERNEL) : raise_status(status);
 }

@@ -135,7 +135,7 @@ static PyObject *trace_save(PyObject *self, PyObject *arguments) {
   if (!PyArg_ParseTuple(arguments, "O!sz", context_type, &ctx, &path, &title) || !context_usable(ctx)) return NULL;
   weir_status status;
   BEGIN_WEIR(ctx)
-  status = weir_trace_save(ctx->handle, path, title);
+  status = weir_trace_save(open_, path, title);
   END_WEIR
   if (status != WEIR_OK) return raise_status(status);
   Py_RETURN_NONE;

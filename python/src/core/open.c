@@ -29,7 +29,7 @@ static PyObject *open_begin(PyObject *self, PyObject *arguments) {
   const weir_enqueue *enqueue = NULL;
   weir_status status;
   BEGIN_WEIR(ctx)
-  status = weir_task_begin(ctx->handle, &one.task, &open, &enqueue);
+  status = weir_task_begin(open_, &one.task, &open, &enqueue);
   END_WEIR
   if (status != WEIR_OK) {
     raise_status(status);

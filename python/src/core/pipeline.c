@@ -96,7 +96,7 @@ static PyObject *pipeline_create(PyObject *self, PyObject *arguments) {
   weir_pipeline *pipeline = NULL;
   weir_status status;
   BEGIN_WEIR(ctx)
-  status = weir_pipeline_create(ctx->handle, &options, &pipeline);
+  status = weir_pipeline_create(open_, &options, &pipeline);
   END_WEIR
   if (status != WEIR_OK) return raise_status(status);
   object *made = (object *)object_make(object_type, ctx, pipeline, PIPELINE);

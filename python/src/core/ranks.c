@@ -304,7 +304,9 @@ static PyObject *ranks_submit(PyObject *self, PyObject *arguments) {
   weir_mpi *handle = job_handle(job_object, &ctx);
   if (handle == NULL) return NULL;
   request one;
-  if (!request_fill(&one, ctx, call, keywords, false) || !request_take_job(&one, ctx, call)) goto end;
+  if (!request_fill(&one, ctx, call, keywords, false)) goto end;
+  handle = job_handle(job_object, &ctx); // code of Python ran, in which the job may have ended
+  if (handle == NULL || !request_take_job(&one, ctx, call)) goto end;
   weir_event *of_task = NULL;
   weir_status status;
   BEGIN_JOB(job_object)

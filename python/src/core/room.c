@@ -26,9 +26,9 @@ void room_init(context *ctx, const weir_context_options *options) {
                    strcmp(weir_device_information(weir_context_device(ctx->handle, 0))->kind, "cpu") == 0;
 }
 
-static uint64_t free_slots(context *ctx) {
+static uint64_t free_slots(weir_context *open) {
   weir_statistics counts;
-  weir_context_statistics(ctx->handle, &counts);
+  weir_context_statistics(open, &counts);
   return counts.room;
 }
 
@@ -38,7 +38,7 @@ static void let_workers_run(context *ctx, uint64_t now) {
   BEGIN_WEIR(ctx)
   for (int naps = 0; now < ctx_->half_window * 3 / 2 && naps < MOST_NAPS_WITHOUT_PROGRESS; naps++) {
     nanosleep(&(struct timespec){.tv_nsec = NAP_NS}, NULL);
-    uint64_t then = free_slots(ctx_);
+    uint64_t then = free_slots(open_);
     if (then > now) naps = 0;
     now = then;
   }
@@ -58,12 +58,12 @@ bool room_for_one(context *ctx) {
   }
   if (!few_enter(ctx)) return false;
   if (ctx->room == 0) {
-    uint64_t now = free_slots(ctx), half = ctx->half_window;
+    uint64_t now = free_slots(ctx->handle), half = ctx->half_window;
     if (now > half) ctx->stuck = false;
     if (now <= half && !ctx->stuck) {
       let_workers_run(ctx, now);
       if (!context_alive(ctx) || !few_enter(ctx)) return false;
-      now = free_slots(ctx); // other threads submitted until this one had the GIL again
+      now = free_slots(ctx->handle); // other threads submitted until this one had the GIL again
       ctx->stuck = now <= half;
     }
     if (now <= half) return false;

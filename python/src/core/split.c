@@ -50,7 +50,7 @@ static PyObject *split_create(PyObject *self, PyObject *arguments) {
   weir_split *split = NULL;
   weir_status status;
   BEGIN_WEIR(ctx)
-  status = weir_split_create(ctx->handle, &options, &split);
+  status = weir_split_create(open_, &options, &split);
   END_WEIR
   return status == WEIR_OK ? object_make(object_type, ctx, split, SPLIT) : raise_status(status);
 }
@@ -93,10 +93,11 @@ static PyObject *split_submit(PyObject *self, PyObject *arguments) {
   if (!PyArg_ParseTuple(arguments, "OOO!OIIizK", &split_object, &kernel_object, &PyTuple_Type, &given, &groups,
                         &launch.dimension, &launch.granularity, &launch.priority, &launch.label, &tag))
     return NULL;
+  if (!groups_parse(groups, launch.groups)) return NULL; // runs code of Python, in which the rest may be released
   weir_split *split = object_handle(split_object, SPLIT, &ctx);
   if (split == NULL) return NULL;
   launch.kernel = object_handle(kernel_object, KERNEL, &of);
-  if (launch.kernel == NULL || !groups_parse(groups, launch.groups)) return NULL;
+  if (launch.kernel == NULL) return NULL;
   Py_ssize_t count = PyTuple_Size(given);
   if (count > MOST_SPLIT_ARGS) {
     PyErr_Format(PyExc_ValueError, "%zd arguments; a split launch from Python has %d at most", count, MOST_SPLIT_ARGS);

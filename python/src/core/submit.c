@@ -240,7 +240,7 @@ bool request_fill(request *out, context *ctx, PyObject *arguments, PyObject *key
   if (keywords != NULL && !fill_keywords(out, ctx, keywords)) return false;
   if (function && out->task.label == NULL) name_task(out, code);
   if (function) out->task.lock_key = lock_key(code);
-  return true;
+  return context_usable(ctx); // keywords ran code of Python, in which it may have been closed
 }
 
 void request_free(request *one) {
@@ -277,12 +277,17 @@ PyObject *context_submit(PyObject *self, PyObject *arguments, PyObject *keywords
   if (!request_fill(&one, ctx, arguments, keywords, false) || !request_take_job(&one, ctx, arguments)) goto end;
   weir_event *handle = NULL;
   weir_status status;
-  if (!one.large && room_for_one(ctx))
+  bool room = !one.large && room_for_one(ctx);
+  if (!context_usable(ctx)) { // closed by another thread while this one waited for room
+    request_drop_job(&one);
+    goto end;
+  }
+  if (room)
     status = weir_submit(ctx->handle, &one.task, &handle);
   else {
     room_unknown(ctx);
     BEGIN_WEIR(ctx)
-    status = weir_submit(ctx->handle, &one.task, &handle);
+    status = weir_submit(open_, &one.task, &handle);
     END_WEIR
   }
   if (status == WEIR_OK)
