@@ -234,17 +234,25 @@ weir_status weir_context_release(weir_context *context) {
   return WEIR_OK;
 }
 
-void weir_context_cancel(weir_context *context) {
-  if (context == NULL) return;
-  weir__context_lock(context);
+static void cancel(weir_context *context) {
   atomic_store_explicit(&context->host.cancel_before, context->host.window.next, memory_order_relaxed);
   weir__queue_cancel(context);
   weir__externals_cancel(context);
+}
+
+// First of all what has been submitted: what is held back may find room only once that is skipped.
+void weir_context_cancel(weir_context *context) {
+  if (context == NULL) return;
+  weir__context_lock_to_submit(context);
+  cancel(context);
+  weir__context_unlock(context);
+  weir__context_lock(context);
+  cancel(context);
   weir__context_unlock(context);
 }
 
 static weir_statistics statistics_of(weir_context *context) {
-  weir__context_lock(context);
+  weir__repeats_lock_at_once(context);
   weir_statistics statistics = context->host.statistics;
   statistics.edges += context->host.window.edges;
   statistics.room = weir__window_room(&context->host.window, 0);

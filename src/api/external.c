@@ -22,7 +22,7 @@ weir_status weir_host_event_create(weir_context *context, const char *label, wei
   char name[WEIR__EXTERNAL_NAME_BYTES];
   bool named = label != NULL && label[0] != '\0';
   snprintf(name, sizeof name, named ? "host event '%.47s'" : without_label, label);
-  weir__context_lock(context);
+  weir__context_lock_to_submit(context);
   weir__external *external = weir__external_create(context, name);
   if (external != NULL) *out_event = external->event;
   weir__context_unlock(context);
@@ -48,7 +48,7 @@ static weir_status signal(weir_event *event, weir_status status, bool leaves, co
       (leaves && status == WEIR_OK))
     return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "%s: %d is no status of something that is done", what, (int)status);
   weir_context *context = event->object.context;
-  weir__context_lock(context);
+  weir__context_lock_to_submit(context); // a thread that submits what is held back may wait for just this
   weir__external *external = pending_of(event);
   if (external != NULL && event->sync != NULL) weir__tsan_release(&event->sync->end);
   if (external != NULL && leaves) weir__external_leave(context, external);
@@ -69,7 +69,7 @@ weir_status weir_host_event_hold(weir_event *event) {
   weir_status found = weir__object_check(event, WEIR__KIND_EVENT, NULL, "host event hold");
   if (found != WEIR_OK) return found;
   weir_context *context = event->object.context;
-  weir__context_lock(context);
+  weir__context_lock_to_submit(context);
   weir__external *external = pending_of(event);
   if (external != NULL) external->holds = true;
   weir__context_unlock(context);

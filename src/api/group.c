@@ -14,7 +14,7 @@ weir_status weir_group_create(weir_context *context, weir_group **out_group) {
   if (out_group == NULL) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "group create: out_group is NULL");
   *out_group = NULL;
   if (context == NULL) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "group create: the context is NULL");
-  weir__context_lock(context);
+  weir__context_lock_to_submit(context);
   weir_group *group = (weir_group *)weir__object_take(&context->objects.groups, context, UINT64_MAX);
   if (group != NULL) {
     group->references = 1;
@@ -62,7 +62,7 @@ weir_status weir_group_wait(weir_group *group, uint64_t timeout_ns) {
 weir_status weir_group_cancel(weir_group *group) {
   weir_status status = weir__object_check(group, WEIR__KIND_GROUP, NULL, "group cancel");
   if (status != WEIR_OK) return status;
-  weir__context_lock(group->object.context);
+  weir__context_lock_to_submit(group->object.context); // tasks of groups are never held back
   weir__group_cancel(group);
   weir__externals_cancel(group->object.context);
   weir__context_unlock(group->object.context);
@@ -76,7 +76,7 @@ weir_status weir_group_get_statistics_sized(weir_group *group, weir_group_statis
   weir_group_statistics statistics = {0};
   weir_status status = weir__object_check(group, WEIR__KIND_GROUP, NULL, "group statistics");
   if (status == WEIR_OK) {
-    weir__context_lock(group->object.context);
+    weir__context_lock_to_submit(group->object.context);
     statistics = group->statistics;
     weir__context_unlock(group->object.context);
   }
@@ -89,7 +89,7 @@ weir_status weir_group_release(weir_group *group) {
   weir_status status = weir__object_check(group, WEIR__KIND_GROUP, NULL, "group release");
   if (status != WEIR_OK) return status;
   weir_context *context = group->object.context;
-  weir__context_lock(context);
+  weir__context_lock_to_submit(context);
   if (group->object.released) {
     status = weir__error(WEIR_ERROR_RELEASED, "group release: the group was released before");
   } else {

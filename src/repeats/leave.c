@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "engine/queue.h"
+#include "repeats/repeats.h"
 #include "repeats/state.h"
 
 enum {
@@ -171,6 +172,12 @@ void weir__repeats_settle(weir_context *context) {
   if (self->count == 0 || self->settling) return;
   if (!launch_shorter(context)) weir__repeats_leave(context);
   weir__repeats_end_run(context);
+}
+
+void weir__repeats_lock_at_once(weir_context *context) {
+  weir__context_lock_to_submit(context);
+  context->repeating.cut = true;
+  if (context->repeating.held && !context->repeating.repeats->settling) weir__repeats_settle(context);
 }
 
 void weir__host_settle(weir__host *host, uint64_t seen) {

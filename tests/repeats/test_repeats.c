@@ -17,6 +17,8 @@
 #include <cmocka.h>
 
 #include "engine/context.h"
+#include "weir/external.h"
+#include "weir/group.h"
 #include "weir/sim.h"
 #include "weir/weir.h"
 
@@ -579,6 +581,83 @@ static void runs_that_come_slowly_are_given_up_by_default(void **state) {
   close(&self);
 }
 
+// Submits the beginning of a pass, and what does not come next: the beginning is submitted then, and waits for room.
+static void *turn_away(void *argument) {
+  program *self = argument;
+  pass(self, 0, TASKS / 2, 7);
+  submit(self, &self->steps[TASKS - 1], NULL);
+  return NULL;
+}
+
+static uint64_t window_waits(const program *self) {
+  weir__context_lock_to_submit(self->context); // not as weir_context_statistics, which is to be tested
+  uint64_t waits = self->context->host.statistics.window_waits;
+  weir__context_unlock(self->context);
+  return waits;
+}
+
+// A window that is full of tasks which wait for a host event, and a thread that waits for room in it.
+static void fill_window(program *self, weir_event **out_host, weir_event **out_task, pthread_t *out_thread) {
+  open_with(self, (weir_context_options){.devices = "cpu:2", .window = 8, .flags = WEIR_CONTEXT_REPEATS});
+  learn(self);
+  uint64_t before = window_waits(self);
+  assert_int_equal(weir_host_event_create(self->context, "outside", out_host), WEIR_OK);
+  const uint32_t no = 0;
+  const weir_arg args[] = {weir_updates(self->buffers[0]), weir_value(&no, sizeof no)};
+  const weir_task task = {.kernel = self->fail, .args = args, .arg_count = 2, .after = out_host, .after_count = 1};
+  assert_int_equal(weir_submit(self->context, &task, out_task), WEIR_OK);
+  assert_int_equal(pthread_create(out_thread, NULL, turn_away, self), 0);
+  while (window_waits(self) == before) nap(100000);
+}
+
+static void count_callback(void *user, weir_status status) {
+  (void)status;
+  ++*(int *)user;
+}
+
+// Calls that do not wait do not wait for a thread that submits what was held back: it may wait for them.
+static void calls_that_do_not_wait_pass_a_thread_that_waits_for_room(void **state) {
+  (void)state;
+  program self;
+  weir_event *host, *task;
+  weir_group *group;
+  weir_group_statistics counts;
+  pthread_t thread;
+  int called = 0;
+  fill_window(&self, &host, &task, &thread);
+  assert_true(statistics(&self).tasks > 0);
+  assert_int_equal(weir_event_poll(task), WEIR_PENDING);
+  assert_int_equal(weir_event_on_done(task, count_callback, &called), WEIR_OK);
+  assert_int_equal(weir_group_create(self.context, &group), WEIR_OK);
+  assert_int_equal(weir_group_cancel(group), WEIR_OK);
+  assert_int_equal(weir_group_get_statistics(group, &counts), WEIR_OK);
+  assert_int_equal(weir_group_release(group), WEIR_OK);
+  assert_int_equal(weir_host_event_hold(host), WEIR_OK);
+  assert_int_equal(weir_host_event_signal(host, WEIR_OK), WEIR_OK);
+  pthread_join(thread, NULL);
+  expect(&self);
+  assert_int_equal(called, 1);
+  weir_event_release(host);
+  weir_event_release(task);
+  close(&self);
+}
+
+// Nor does a cancellation, which makes the room.
+static void cancel_passes_a_thread_that_waits_for_room(void **state) {
+  (void)state;
+  program self;
+  weir_event *host, *task;
+  pthread_t thread;
+  fill_window(&self, &host, &task, &thread);
+  weir_context_cancel(self.context);
+  assert_int_equal(weir_event_wait(task, WEIR_FOREVER), WEIR_ERROR_CANCELLED);
+  pthread_join(thread, NULL);
+  assert_int_equal(weir_finish(self.context), WEIR_ERROR_CANCELLED);
+  weir_event_release(host);
+  weir_event_release(task);
+  close(&self);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(passes_break_off_at_every_position),
@@ -595,6 +674,8 @@ int main(void) {
       cmocka_unit_test(long_and_host_tasks_are_not_followed_by_default),
       cmocka_unit_test(runs_that_break_off_are_given_up),
       cmocka_unit_test(runs_that_come_slowly_are_given_up_by_default),
+      cmocka_unit_test(calls_that_do_not_wait_pass_a_thread_that_waits_for_room),
+      cmocka_unit_test(cancel_passes_a_thread_that_waits_for_room),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
