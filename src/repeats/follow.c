@@ -192,7 +192,7 @@ bool weir__repeats_take(weir_context *context, const weir_task *task, weir_event
     weir__repeats_count(self, 1);
   }
   if (self->count > 0) {
-    if (follow(context, task, out_event)) return true;
+    if (!weir__this_thread.in_task && follow(context, task, out_event)) return true; // not a task's child
     if (self->count > 0) weir__repeats_leave(context);
   } else if (self->to_come == 0 && self->starts && out_event == NULL && start(context, task)) {
     return true;

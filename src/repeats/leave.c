@@ -32,6 +32,19 @@ static bool came_slowly(const weir__repeats *self) {
   return weir__ticks() - self->begun > weir__ticks_per_us() * run->count * SLOW_NS / 1000;
 }
 
+// What is held back is nobody's child, and in no group, though the function of a task may be what submits it.
+static weir__thread forget_parent(void) {
+  weir__thread thread = weir__this_thread;
+  weir__this_thread.task = NULL;
+  weir__this_thread.event = NULL;
+  return thread;
+}
+
+static void recall_parent(const weir__thread *thread) {
+  weir__this_thread.task = thread->task;
+  weir__this_thread.event = thread->event;
+}
+
 bool weir__repeats_launch(weir_context *context, weir_event **out_event) {
   weir__repeats *self = context->repeating.repeats;
   weir__repeat *repeat = self->repeat;
@@ -40,7 +53,9 @@ bool weir__repeats_launch(weir_context *context, weir_event **out_event) {
   self->quick_end = 0;
   // Where memory is short the lock is released meanwhile, and an idle thread would submit what is held back a second time.
   self->settling = true;
+  weir__thread thread = forget_parent();
   bool launched = weir__repeat_launch(context, repeat, &self->bound, out_event);
+  recall_parent(&thread);
   self->settling = false;
   if (!launched) {
     repeat->broke++;
@@ -148,7 +163,9 @@ void weir__repeats_leave(weir_context *context) {
   self->quick_end = 0;
   weir__repeats_free_storage(self);
   self->settling = true;
+  weir__thread thread = forget_parent();
   while (self->entered < self->count) enter(context);
+  recall_parent(&thread);
   self->settling = false;
   weir__error_put_back(&kept);
   give_up(context);

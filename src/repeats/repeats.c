@@ -22,7 +22,7 @@ enum {
 // can. Else nothing has changed, and weir__repeats_take says.
 static inline bool go_on(weir_context *context, weir__repeats *self, const weir_task *task, weir_event **out_event) {
   uint32_t count = self->count;
-  if (count >= self->quick_end || context->repeating.cut || out_event != NULL ||
+  if ((count >= self->quick_end) | context->repeating.cut | (out_event != NULL) | weir__this_thread.in_task ||
       !weir__matches(self->repeat, count, task, &self->bound))
     return false;
   self->count = ++count;

@@ -658,6 +658,46 @@ static void cancel_passes_a_thread_that_waits_for_room(void **state) {
   close(&self);
 }
 
+// A task whose function submits the next task of the run that another thread's tasks are held back for, or something else.
+typedef struct parent {
+  program *shared;
+  bool goes_on;
+  _Atomic bool ready, done;
+} parent;
+
+static void submits(const weir_work *work) {
+  parent *self = work->user;
+  while (!atomic_load(&self->ready)) nap(100000);
+  submit(self->shared, &self->shared->steps[self->goes_on ? TASKS / 2 : TASKS - 1], NULL);
+  atomic_store(&self->done, true);
+}
+
+// Children of a task are no part of a run that another thread submits, and that is no part of the task's group.
+static void groups_have_their_own_tasks(void **state) {
+  (void)state;
+  for (int goes_on = 0; goes_on < 2; goes_on++) {
+    program self;
+    weir_group *group;
+    weir_group_statistics counts;
+    open(&self, "cpu:1"); // whose worker is busy, and does not submit what is held back
+    learn(&self);
+    parent shared = {.shared = &self, .goes_on = goes_on != 0};
+    assert_int_equal(weir_group_create(self.context, &group), WEIR_OK);
+    const weir_task task = {.host = submits, .user = &shared, .group = group};
+    assert_int_equal(weir_submit(self.context, &task, NULL), WEIR_OK);
+    pass(&self, 0, TASKS / 2, 7);
+    atomic_store(&shared.ready, true);
+    while (!atomic_load(&shared.done)) nap(100000);
+    assert_int_equal(weir_group_wait(group, WEIR_FOREVER), WEIR_OK);
+    assert_int_equal(weir_group_get_statistics(group, &counts), WEIR_OK);
+    assert_int_equal(counts.tasks, 2);
+    assert_int_equal(counts.done, 2);
+    assert_int_equal(weir_group_release(group), WEIR_OK);
+    expect(&self);
+    close(&self);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(passes_break_off_at_every_position),
@@ -676,6 +716,7 @@ int main(void) {
       cmocka_unit_test(runs_that_come_slowly_are_given_up_by_default),
       cmocka_unit_test(calls_that_do_not_wait_pass_a_thread_that_waits_for_room),
       cmocka_unit_test(cancel_passes_a_thread_that_waits_for_room),
+      cmocka_unit_test(groups_have_their_own_tasks),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
