@@ -448,9 +448,10 @@ public:
 
   // Submits the whole graph as one task. event::wait and context::finish throw what its first task that failed threw.
   event launch() {
+    weir_graph *const self = get(); // an error if the graph was moved from, which has no functions
     auto kept = bodies_->empty() ? nullptr : std::make_unique<std::shared_ptr<bodies>>(bodies_);
     weir_event *handle = nullptr;
-    check(weir_graph_launch(get(), &handle));
+    check(weir_graph_launch(self, &handle));
     event launched(own_.shared(), handle);
     // Without memory for the callback the functions stay for good.
     if (kept != nullptr) (void)weir_event_on_done(handle, drop, kept.release());
@@ -495,10 +496,11 @@ private:
   }
 
   std::uint32_t add_parts(weir_task &task, std::unique_ptr<detail::body> body) {
+    weir_graph *const self = get();
     task.user = body.get();
     bodies_->reserve(bodies_->size() + 1);
     std::uint32_t node = 0;
-    check(weir_graph_add(get(), &task, &node));
+    check(weir_graph_add(self, &task, &node));
     if (body == nullptr) return node;
     body->node = node;
     body->in_graph = true;

@@ -294,6 +294,22 @@ void context_goes_first() {
   CHECK(status_of([&] { weir::event().wait(); }) == WEIR_ERROR_INVALID_ARGUMENT);
 }
 
+void graph_that_was_moved_from() {
+  weir::context context;
+  weir::buffer<int> x(context, 1);
+  weir::kernel kernel(context, "k", [](weir::span<int> all) { all[0] = 1; });
+  weir::graph graph(context);
+  graph.add(kernel, weir::writes(x));
+  weir::graph moved = std::move(graph);
+  CHECK(status_of([&] { graph.launch(); }) == WEIR_ERROR_INVALID_ARGUMENT);
+  CHECK(status_of([&] { graph.add(kernel, weir::writes(x)); }) == WEIR_ERROR_INVALID_ARGUMENT);
+  CHECK(status_of([&] { graph.add([] {}); }) == WEIR_ERROR_INVALID_ARGUMENT);
+  CHECK(status_of([&] { graph.clear(); }) == WEIR_ERROR_INVALID_ARGUMENT);
+  CHECK(status_of([&] { graph.wait(); }) == WEIR_ERROR_INVALID_ARGUMENT);
+  moved.launch().wait();
+  CHECK(x.read()[0] == 1);
+}
+
 // A context that a task destroys stays; what it runs goes on.
 void context_destroyed_by_a_task() {
   auto context = std::make_unique<weir::context>();
@@ -343,6 +359,7 @@ int main() {
   exceptions_of_callbacks();
   graphs();
   context_goes_first();
+  graph_that_was_moved_from();
   context_destroyed_by_a_task();
   many_threads();
   CHECK(alive == 0);
