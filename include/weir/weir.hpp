@@ -498,7 +498,7 @@ private:
   std::uint32_t add_parts(weir_task &task, std::unique_ptr<detail::body> body) {
     weir_graph *const self = get();
     task.user = body.get();
-    bodies_->reserve(bodies_->size() + 1);
+    if (bodies_->size() == bodies_->capacity()) bodies_->reserve(2 * bodies_->size() + 1);
     std::uint32_t node = 0;
     check(weir_graph_add(self, &task, &node));
     if (body == nullptr) return node;
