@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """test_readme.py SOURCE [CC]: the README shows quickstart.c as it is, its programs compile
-in C and in C++, and pages name only files that are there."""
+in C and in C++, and pages name only files, and places in pages, that are there."""
 import glob
 import os
 import re
@@ -19,6 +19,16 @@ FLAGS = ["-Wall", "-Wextra", "-Wpedantic", "-Wno-missing-field-initializers", "-
 def read(*path):
     with open(os.path.join(SOURCE, *path), encoding="utf-8") as text:
         return text.read()
+
+
+def prose(page):
+    return re.sub(r"```.*?```", "", read(page), flags=re.DOTALL)
+
+
+def places(page):
+    """What links may name in a page: its headings, as GitHub makes names of them, and <a id="...">."""
+    names = [re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in re.findall(r"^#+ (.*)$", prose(page), re.MULTILINE)]
+    return set(names + re.findall(r'<a id="([^"]+)">', prose(page)))
 
 
 class Readme(unittest.TestCase):
@@ -41,13 +51,18 @@ class Readme(unittest.TestCase):
                     self.compile(compiler, "c++", standard, code)
 
     def test_links(self):
-        pages = glob.glob("*.md", root_dir=SOURCE) + glob.glob("docs/**/*.md", root_dir=SOURCE, recursive=True)
+        pages = glob.glob("*.md", root_dir=SOURCE)
+        for folder in ("bench", "docs", "examples", "python"):
+            pages += glob.glob(f"{folder}/**/*.md", root_dir=SOURCE, recursive=True)
         self.assertIn("docs/inside/architecture.md", pages)
         for page in pages:
-            for target in re.findall(r"\]\(([^)#]+)\)", re.sub(r"```.*?```", "", read(page), flags=re.DOTALL)):
-                if "://" not in target:
-                    path = os.path.join(SOURCE, os.path.dirname(page), target)
-                    self.assertTrue(os.path.exists(path), f"{page}: {target} is not there")
+            for target, place in re.findall(r"\]\(([^)#\s]*)#?([^)\s]*)\)", prose(page)):
+                if "://" in target:
+                    continue
+                path = os.path.normpath(os.path.join(os.path.dirname(page), target)) if target else page
+                self.assertTrue(os.path.exists(os.path.join(SOURCE, path)), f"{page}: {target} is not there")
+                if place and path.endswith(".md"):
+                    self.assertIn(place, places(path), f"{page}: {path} has no such place")
 
 
 if __name__ == "__main__":
