@@ -67,7 +67,8 @@ class Split(CommandTest):
         found = self.split("--devices", "sim:plain,sim:plain,sim:plain", "--policy", "static", "--shares", "3:1:0", "--groups", "400", "--rounds", "2")
         for each in found["policies"][0]["rounds"]:
             self.assertEqual([device["groups"] for device in each["devices"]], [300, 100, 0])
-        self.refused("--shares: 2 shares for 3 devices", "split", "--devices", THREE, "--shares", "1:1")
+        self.refused("--shares: 2 shares for 3 devices", "split", "--devices", THREE, "--policy", "static", "--shares", "1:1")
+        self.refused("--shares is for --policy static or all, not auto", "split", "--devices", THREE, "--shares", "1:1:1")
 
     def test_history(self):
         path = place("history.txt")

@@ -49,6 +49,10 @@ static bool read_shares(const char *text, weir__splitting *options) {
 
 static bool valid(weir__splitting *options, const char *shares, const char *plot) {
   if (shares && !read_shares(shares, options)) return false;
+  if (shares && strcmp(options->policies[0], "static") != 0) { // "static" is the first of all
+    weir__cli_error("split", "--shares is for --policy static or all, not %s", options->policies[0]);
+    return false;
+  }
   if (options->history && options->policy_count > 1) {
     weir__cli_error("split", "--history: a file has the history of one policy, not of all");
     return false;
