@@ -110,7 +110,7 @@ WEIR_API bool weir_mpi_is_direct(const weir_mpi *mpi, char *reason, uint64_t rea
 
 // Creates a buffer of `bytes` bytes on every rank, whose storage is allocated where it is used. `owner` is the rank
 // that computes it. Its contents are undefined until a task writes them.
-// Errors: INVALID_ARGUMENT (0 bytes; no such rank), OUT_OF_MEMORY.
+// Errors: INVALID_ARGUMENT (0 or UINT64_MAX bytes; no such rank), OUT_OF_MEMORY.
 WEIR_API weir_status weir_mpi_buffer_create(weir_mpi *mpi, uint64_t bytes, uint32_t owner, weir_buffer **out_buffer);
 
 // Releases a buffer, at any time. weir_buffer_release refuses such buffers before weir_mpi_release.
@@ -131,8 +131,9 @@ WEIR_API weir_status weir_mpi_buffer_move(weir_mpi *mpi, weir_buffer *buffer, ui
 // - `*out_event` is an event on the rank that runs the task, and NULL on others. `after` may name such events: entries
 //   that are NULL are left out.
 // - `destroy` is called on all ranks; where the task does not run, before the call returns.
-// A refusal that only the running rank sees (NO_CODE, OUT_OF_MEMORY) is returned there, and counts as a failure of the
-// task: its outputs are poisoned.
+// A refusal that only the running rank sees is returned there, and counts as a failure of the task: its outputs are
+// poisoned. Such are NO_CODE, OUT_OF_MEMORY, and INVALID_ARGUMENT where there is neither kernel nor function, where
+// arguments disagree (weir_submit), and where a value has no address or a wrong size.
 // Errors: as weir_submit; INVALID_ARGUMENT (no buffers and no rank; another rank than there is).
 WEIR_API weir_status weir_mpi_submit_sized(weir_mpi *mpi, const weir_task *task, size_t task_size, int32_t rank,
                                            weir_event **out_event);

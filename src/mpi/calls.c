@@ -34,7 +34,9 @@ weir_status weir_mpi_buffer_create(weir_mpi *mpi, uint64_t bytes, uint32_t owner
   if (out_buffer == NULL) return weir__mpi_error(WEIR_ERROR_INVALID_ARGUMENT, "%s: out_buffer is NULL", name);
   *out_buffer = NULL;
   if (mpi == NULL) return weir__mpi_null(name);
-  if (bytes == 0) return weir__mpi_error(WEIR_ERROR_INVALID_ARGUMENT, "%s: a buffer of 0 bytes", name);
+  if (bytes == 0 || bytes == WEIR_WHOLE) // no part of the sequence: all ranks refuse them
+    return weir__mpi_error(WEIR_ERROR_INVALID_ARGUMENT, "%s: a buffer of %s bytes", name,
+                           bytes == 0 ? "0" : "too many");
   if (owner >= mpi->size) return weir__mpi_no_rank(mpi, name, owner);
   weir__mpi_call call = {.kind = WEIR__MPI_BUFFER_CREATE, .bytes = bytes, .rank = (int32_t)owner};
   weir__mpi_begin_call(mpi);

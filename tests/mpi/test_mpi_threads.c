@@ -241,6 +241,8 @@ static void refused_calls_body(rank_run *run) {
   snprintf(run->text, sizeof run->text, "%s: %s: %s", #call, weir_status_name(run->status), weir_last_error())
   REFUSED(weir_mpi_buffer_create(mpi, 0, 0, &out), WEIR_ERROR_INVALID_ARGUMENT,
           "weir_mpi_buffer_create: a buffer of 0");
+  REFUSED(weir_mpi_buffer_create(mpi, UINT64_MAX, 0, &out), WEIR_ERROR_INVALID_ARGUMENT,
+          "weir_mpi_buffer_create: a buffer of too many"); // made the job fail
   REFUSED(weir_mpi_buffer_create(mpi, 8, 2, &out), WEIR_ERROR_INVALID_ARGUMENT,
           "weir_mpi_buffer_create: there is no rank 2; the job has ranks 0 to 1");
   REFUSED(weir_mpi_buffer_create(mpi, 8, 0, NULL), WEIR_ERROR_INVALID_ARGUMENT, "weir_mpi_buffer_create: out_buffer");
