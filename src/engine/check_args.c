@@ -93,10 +93,12 @@ static weir_status bad_range(uint32_t index, const weir_arg *arg, uint64_t bytes
     return weir__error(WEIR_ERROR_INVALID_ARGUMENT,
                        ", argument %u: the range at byte %llu of buffer %llu '%s' is empty", index,
                        (unsigned long long)arg->offset, (unsigned long long)buffer->id, buffer->label);
+  char count[24] = "all";
+  if (bytes != WEIR_WHOLE) snprintf(count, sizeof count, "%llu", (unsigned long long)bytes);
   return weir__error(WEIR_ERROR_OUT_OF_RANGE,
-                     ", argument %u: %llu bytes from byte %llu on leave buffer %llu '%s', which has %llu bytes", index,
-                     (unsigned long long)(bytes == WEIR_WHOLE ? 0 : bytes), (unsigned long long)arg->offset,
-                     (unsigned long long)buffer->id, buffer->label, (unsigned long long)buffer->bytes);
+                     ", argument %u: %s bytes from byte %llu on leave buffer %llu '%s', which has %llu bytes", index,
+                     count, (unsigned long long)arg->offset, (unsigned long long)buffer->id, buffer->label,
+                     (unsigned long long)buffer->bytes);
 }
 
 // An image is all there is to access.

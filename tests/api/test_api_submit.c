@@ -116,6 +116,8 @@ static void ranges_past_the_end_are_refused(void **state) {
   refuse_arg(weir_reads_range(buffer, 99, 2), WEIR_ERROR_OUT_OF_RANGE, "sharpen", "pixels");
   refuse_arg(weir_writes_range(buffer, 99, 2), WEIR_ERROR_OUT_OF_RANGE, "99", "100");
   refuse_arg(weir_updates_range(buffer, 101, 1), WEIR_ERROR_OUT_OF_RANGE, "argument 1", "100");
+  refuse_arg(weir_reads_range(buffer, 100, WEIR_WHOLE), WEIR_ERROR_OUT_OF_RANGE, "all bytes from byte 100 on leave",
+             "pixels");
   refuse_arg(weir_reads_range(buffer, 101, WEIR_WHOLE), WEIR_ERROR_OUT_OF_RANGE, "argument 1", "pixels");
   refuse_arg(weir_reads_range(buffer, UINT64_MAX, 2), WEIR_ERROR_OUT_OF_RANGE, "argument 1", "pixels");
   refuse_arg(weir_reads_range(buffer, UINT64_MAX - 1, WEIR_WHOLE), WEIR_ERROR_OUT_OF_RANGE, "pixels", NULL);
