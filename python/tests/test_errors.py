@@ -71,8 +71,14 @@ def test_bad_tasks(context: weir.Context) -> None:
 
 
 def test_numbers_that_c_cannot_take(context: weir.Context) -> None:
+    a, graph, split = context.array(np.zeros(4)), context.graph(), context.split()
+    kernel = context.kernel("k", cpu=weir.Cpu(1))
+    node = graph.submit(print, weir.read(a))
     attempts: Any = (
         lambda: context.graph(queue=1 << 32),
+        lambda: graph.set_arg(1 << 32, 0, weir.read(a)),
+        lambda: graph.set_arg(node, -1, weir.read(a)),
+        lambda: split.submit(kernel, weir.block(weir.read(a), 1, halo=1 << 32), groups=4),
         lambda: context.split(rounds=(1 << 32) + 3),
         lambda: context.split(least=-1),
         lambda: context.split(granularities=[1 << 32] * len(context.devices)),

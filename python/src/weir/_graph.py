@@ -99,7 +99,7 @@ class Graph:
         """Replaces an argument of a recorded kernel for later launches: weir.read(other), or a value of equal size."""
         if isinstance(value, np.generic):
             value = value.tobytes()
-        _core.graph_set_arg(self._handle, node, index, value)
+        _core.graph_set_arg(self._handle, whole("node", node), whole("index", index), value)
 
     def build(self) -> None:
         """Prepares the graph for its device, if it changed. Without this call the next launch does it."""

@@ -129,7 +129,7 @@ def _constant(key: int, value: Any) -> Tuple[int, bytes]:
         value = np.uint32(value)
     if not isinstance(value, np.generic):
         raise InvalidArgumentError(f"specialization constant {key}: a NumPy scalar says its type, {value!r} does not")
-    return key, value.tobytes()
+    return whole("the id of a specialization constant", key), value.tobytes()
 
 
 def _set_cpu(handle: _core.Handle, code: Cpu) -> None:

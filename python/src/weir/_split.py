@@ -128,9 +128,9 @@ class Split:
             if array.ndim == 0 or array._boxed:
                 raise InvalidArgumentError(f"argument {place}: {array!r} has no rows without gaps to cut at")
             row = array.nbytes // array.shape[0]
-            return one.access, one.rows * row, one.before, one.after
+            return one.access, whole("rows", one.rows * row, 64), whole("halo", one.before), whole("halo", one.after)
         if isinstance(one, Part):
-            return one.halo_of
+            return whole("halo_of", one.halo_of)
         if isinstance(one, (_core.Access, bytes)):
             return one
         if isinstance(one, (np.generic, np.ndarray)):

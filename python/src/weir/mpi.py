@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, Optional, Sequence, Set, 
 from weir import _core
 from weir._array import Buffer
 from weir._context import Context, check_layout
-from weir._errors import Error, InvalidArgumentError, OutOfRangeError, ReleasedError, UnavailableError
+from weir._errors import Error, InvalidArgumentError, OutOfRangeError, ReleasedError, UnavailableError, whole
 from weir._event import Event
 
 if TYPE_CHECKING:
@@ -241,7 +241,7 @@ class Job:
 
         Each call counts 1, reduce() one less than it has buffers, finish() and close() are never left out.
         """
-        _core.ranks_skip(self._handle, count)
+        _core.ranks_skip(self._handle, whole("count", count, 64))
 
     # ------------------------------------------------------------------------------------------------------------
     # The end
