@@ -36,6 +36,7 @@ static void disown_all(void) {
     context->next_of_process = NULL;
     atomic_store_explicit(&context->host.foreign, true, memory_order_relaxed);
     atomic_store_explicit(&context->host.many_buffers, true, memory_order_relaxed); // submissions look closer
+    context->repeating.held = false; // who submits it may be a thread of the parent's
     free_lock(&context->host.lock);
   }
   free_lock(&list.lock);

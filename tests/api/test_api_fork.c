@@ -18,7 +18,7 @@
 #include "weir/pipeline.h"
 #include "weir/split.h"
 
-enum { HANGS_AFTER_S = 60, FORKS = 20 };
+enum { HANGS_AFTER_S = 60, FORKS = 20, SEQUENCE = 40, PASSES = 2000 };
 
 typedef struct family {
   weir_context *context;
@@ -167,10 +167,71 @@ static void a_fork_beside_submissions(void **state) {
   weir_context_release(self.context);
 }
 
+typedef struct sequence {
+  weir_context *context;
+  weir_kernel *kernel;
+} sequence;
+
+static void submit_some(const sequence *self, uint32_t count, const char *label) {
+  const weir_task task = {.kernel = self->kernel, .label = label};
+  for (uint32_t i = 0; i < count; i++) assert_int_equal(weir_submit(self->context, &task, NULL), WEIR_OK);
+}
+
+// Ends in another way than the sequence that is known, so that what was held back is submitted.
+static void *turn_away(void *argument) {
+  submit_some(argument, SEQUENCE / 2, NULL);
+  submit_some(argument, 1, "other");
+  return NULL;
+}
+
+static weir_statistics counts(const sequence *self) {
+  weir_statistics now;
+  weir_context_statistics(self->context, &now);
+  return now;
+}
+
+// A thread that submits what was held back, and waits for room, is not in the child, which waited for it.
+static void a_fork_beside_a_thread_that_waits_for_room(void **state) {
+  (void)state;
+  sequence self = {.context = api_context("cpu:1", 8, WEIR_CONTEXT_REPEATS)};
+  assert_int_equal(weir_kernel_create(self.context, "nothing", &self.kernel), WEIR_OK);
+  assert_int_equal(weir_kernel_set_cpu(self.kernel, api_nothing), WEIR_OK);
+  for (int i = 0; i < PASSES && counts(&self).repeated < SEQUENCE; i++) {
+    submit_some(&self, SEQUENCE, NULL);
+    assert_int_equal(weir_finish(self.context), WEIR_OK);
+  }
+  if (counts(&self).repeated < SEQUENCE) { // as where ThreadSanitizer watches
+    weir_context_release(self.context);
+    skip();
+  }
+  gate door = {0};
+  const weir_task waits = {.host = gate_function, .user = &door};
+  assert_int_equal(weir_submit(self.context, &waits, NULL), WEIR_OK);
+  uint64_t before = counts(&self).window_waits;
+  pthread_t thread;
+  assert_int_equal(pthread_create(&thread, NULL, turn_away, &self), 0);
+  while (counts(&self).window_waits == before) usleep(100);
+  pid_t child = fork();
+  if (child == 0) {
+    alarm(HANGS_AFTER_S);
+    weir_kernel *kernel;
+    weir_context_cancel(self.context);
+    _exit(weir_kernel_create(self.context, "another", &kernel) == WEIR_OK ? 0 : 1);
+  }
+  int status = -1;
+  assert_int_equal(waitpid(child, &status, 0), child);
+  gate_open(&door);
+  assert_int_equal(pthread_join(thread, NULL), 0);
+  assert_int_equal(status, 0);
+  assert_int_equal(weir_finish(self.context), WEIR_OK);
+  weir_context_release(self.context);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(contexts_of_the_parent_are_refused),
       cmocka_unit_test(a_fork_beside_submissions),
+      cmocka_unit_test(a_fork_beside_a_thread_that_waits_for_room),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
