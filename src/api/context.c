@@ -252,7 +252,7 @@ void weir_context_cancel(weir_context *context) {
 }
 
 static weir_statistics statistics_of(weir_context *context) {
-  weir__repeats_lock_at_once(context);
+  weir__context_lock_at_once(context);
   weir_statistics statistics = context->host.statistics;
   statistics.edges += context->host.window.edges;
   statistics.room = weir__window_room(&context->host.window, 0);

@@ -7,14 +7,13 @@
 #include "engine/external.h"
 #include "engine/process.h"
 #include "engine/watch.h"
-#include "repeats/repeats.h"
 
 weir_status weir_event_poll(weir_event *event) {
   weir_status status = weir__object_check(event, WEIR__KIND_EVENT, NULL, "event poll");
   if (status != WEIR_OK) return status;
   weir_context *context = event->object.context;
   if (context->devices.polls | context->devices.flushes) {
-    weir__repeats_lock_at_once(context);
+    weir__context_lock_at_once(context);
     weir__context_flush(context);
     weir__context_poll(context);
     weir__context_unlock(context);
@@ -68,7 +67,7 @@ weir_status weir_event_on_done(weir_event *event, weir_event_function function, 
   weir__sync *sync = event->sync;
   if (sync != NULL) weir__tsan_release(&sync->told);
   bool was_done = atomic_load_explicit(&event->status, memory_order_acquire) != WEIR_PENDING;
-  weir__repeats_lock_at_once(context);
+  weir__context_lock_at_once(context);
   bool added = weir__event_add_callback(event, function, user);
   weir__context_unlock(context);
   if (sync != NULL && was_done) weir__tsan_acquire(&sync->told); // this thread has called it

@@ -126,11 +126,12 @@ typedef struct weir__externals {
 
 // Submissions that came before (repeats/repeats.h).
 typedef struct weir__repeating {
-  struct weir__repeats *repeats;         // NULL: the context has no trace cache
-  void (*settle)(weir_context *context); // submits what is held back
-  bool held;                             // some tasks are held back, or the cache is asleep: calls are told to it
-  bool cut;                              // something else than a submission was called since the last one
-  uint8_t plain;                         // which tasks that are not held back may go a short way: weir__plain
+  struct weir__repeats *repeats; // NULL: the context has no trace cache
+  // Submits what is held back. Without `waits`, not what another thread is submitting already.
+  void (*settle)(weir_context *context, bool waits);
+  bool held;     // some tasks are held back, or the cache is asleep: calls are told to it
+  bool cut;      // something else than a submission was called since the last one
+  uint8_t plain; // which tasks that are not held back may go a short way: weir__plain
 } weir__repeating;
 
 struct weir_context {
@@ -196,7 +197,14 @@ static inline void weir__context_is_unusual(weir_context *context) {
 static inline void weir__context_lock(weir_context *context) {
   weir__host_lock(&context->host);
   context->repeating.cut = true;
-  if (__builtin_expect(context->repeating.held, false)) context->repeating.settle(context);
+  if (__builtin_expect(context->repeating.held, false)) context->repeating.settle(context, true);
+}
+
+// The same for calls that do not wait: what another thread is submitting, and may wait for room, is not waited for.
+static inline void weir__context_lock_at_once(weir_context *context) {
+  weir__host_lock(&context->host);
+  context->repeating.cut = true;
+  if (__builtin_expect(context->repeating.held, false)) context->repeating.settle(context, false);
 }
 
 // For a submission, and for calls that do not matter to the order of tasks.

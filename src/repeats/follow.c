@@ -185,7 +185,7 @@ bool weir__repeats_take(weir_context *context, const weir_task *task, weir_event
     self->pass_bytes = 0;
     self->to_come = 0;
     self->last = NULL;
-    if (self->count > 0) weir__repeats_settle(context);
+    if (self->count > 0) weir__repeats_settle(context, true);
     weir__repeats_end_run(context);
     self->since = 0;
   } else {

@@ -4,7 +4,6 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "engine/queue.h"
-#include "repeats/repeats.h"
 #include "repeats/state.h"
 
 enum {
@@ -182,19 +181,14 @@ void weir__repeats_await_settled(weir_context *context) {
   }
 }
 
-void weir__repeats_settle(weir_context *context) {
+void weir__repeats_settle(weir_context *context, bool waits) {
   weir__repeats *self = context->repeating.repeats;
+  if (self->settling && !waits) return;
   if (self->asleep) weir__repeats_wake(context);
   weir__repeats_await_settled(context);
   if (self->count == 0 || self->settling) return;
   if (!launch_shorter(context)) weir__repeats_leave(context);
   weir__repeats_end_run(context);
-}
-
-void weir__repeats_lock_at_once(weir_context *context) {
-  weir__context_lock_to_submit(context);
-  context->repeating.cut = true;
-  if (context->repeating.held && !context->repeating.repeats->settling) weir__repeats_settle(context);
 }
 
 void weir__host_settle(weir__host *host, uint64_t seen) {

@@ -32,7 +32,4 @@ static inline bool weir__repeats_hold_back(const weir_context *context) {
 // Submits a task of the caller's that is probably to be held back with them. Takes the lock.
 weir_status weir__repeats_submit_next(weir_context *context, const weir_task *task, weir_event **out_event);
 
-// As weir__context_lock, for calls that do not wait: what another thread is submitting is not waited for.
-void weir__repeats_lock_at_once(weir_context *context);
-
 #endif // WEIR_REPEATS_REPEATS_H
