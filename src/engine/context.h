@@ -127,7 +127,7 @@ typedef struct weir__externals {
 // Submissions that came before (repeats/repeats.h).
 typedef struct weir__repeating {
   struct weir__repeats *repeats; // NULL: the context has no trace cache
-  // Submits what is held back. Without `waits`, not what another thread is submitting already.
+  // Submits what is held back. Without `waits`, not what another thread is submitting already, nor what has no room.
   void (*settle)(weir_context *context, bool waits);
   bool held;     // some tasks are held back, or the cache is asleep: calls are told to it
   bool cut;      // something else than a submission was called since the last one
@@ -200,7 +200,7 @@ static inline void weir__context_lock(weir_context *context) {
   if (__builtin_expect(context->repeating.held, false)) context->repeating.settle(context, true);
 }
 
-// The same for calls that do not wait: what another thread is submitting, and may wait for room, is not waited for.
+// The same for calls that do not wait for room, nor for a thread that does: a program may make it behind them.
 static inline void weir__context_lock_at_once(weir_context *context) {
   weir__host_lock(&context->host);
   context->repeating.cut = true;

@@ -181,9 +181,15 @@ void weir__repeats_await_settled(weir_context *context) {
   }
 }
 
+// Whether what is held back can be submitted without waiting for room, or for the thread that submits it.
+static bool has_room(const weir_context *context) {
+  const weir__repeats *self = context->repeating.repeats;
+  return !self->settling && weir__window_room(&context->host.window, 0) >= self->count - self->entered;
+}
+
 void weir__repeats_settle(weir_context *context, bool waits) {
   weir__repeats *self = context->repeating.repeats;
-  if (self->settling && !waits) return;
+  if (!waits && !has_room(context)) return;
   if (self->asleep) weir__repeats_wake(context);
   weir__repeats_await_settled(context);
   if (self->count == 0 || self->settling) return;

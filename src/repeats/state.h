@@ -118,8 +118,8 @@ bool weir__repeats_launch(weir_context *context, weir_event **out_event);
 // Submits a task by itself.
 weir_status weir__repeats_submit_alone(weir_context *context, const weir_task *task, weir_event **out_event);
 
-// The run went on in another way: its tasks are submitted. And the same where something else is called, which
-// without `waits` leaves to another thread what that one is submitting.
+// The run went on in another way: its tasks are submitted. And the same where something else is called; without `waits`
+// only if another thread does not submit them already, and the window has room.
 void weir__repeats_leave(weir_context *context);
 void weir__repeats_settle(weir_context *context, bool waits);
 

@@ -596,16 +596,21 @@ static uint64_t window_waits(const program *self) {
   return waits;
 }
 
-// A window that is full of tasks which wait for a host event, and a thread that waits for room in it.
-static void fill_window(program *self, weir_event **out_host, weir_event **out_task, pthread_t *out_thread) {
+// A task that waits for a host event, and others for it.
+static void wait_outside(program *self, weir_event **out_host, weir_event **out_task) {
   open_with(self, (weir_context_options){.devices = "cpu:2", .window = 8, .flags = WEIR_CONTEXT_REPEATS});
   learn(self);
-  uint64_t before = window_waits(self);
   assert_int_equal(weir_host_event_create(self->context, "outside", out_host), WEIR_OK);
   const uint32_t no = 0;
   const weir_arg args[] = {weir_updates(self->buffers[0]), weir_value(&no, sizeof no)};
   const weir_task task = {.kernel = self->fail, .args = args, .arg_count = 2, .after = out_host, .after_count = 1};
   assert_int_equal(weir_submit(self->context, &task, out_task), WEIR_OK);
+}
+
+// A window that is full of tasks which wait for a host event, and a thread that waits for room in it.
+static void fill_window(program *self, weir_event **out_host, weir_event **out_task, pthread_t *out_thread) {
+  wait_outside(self, out_host, out_task);
+  uint64_t before = window_waits(self);
   assert_int_equal(pthread_create(out_thread, NULL, turn_away, self), 0);
   while (window_waits(self) == before) nap(100000);
 }
@@ -635,6 +640,25 @@ static void calls_that_do_not_wait_pass_a_thread_that_waits_for_room(void **stat
   assert_int_equal(weir_host_event_hold(host), WEIR_OK);
   assert_int_equal(weir_host_event_signal(host, WEIR_OK), WEIR_OK);
   pthread_join(thread, NULL);
+  expect(&self);
+  assert_int_equal(called, 1);
+  weir_event_release(host);
+  weir_event_release(task);
+  close(&self);
+}
+
+// Nor do they submit what is held back where it has no room.
+static void calls_that_do_not_wait_leave_what_has_no_room(void **state) {
+  (void)state;
+  program self;
+  weir_event *host, *task;
+  int called = 0;
+  wait_outside(&self, &host, &task);
+  pass(&self, 0, TASKS / 2, 7);
+  assert_true(statistics(&self).tasks > 0);
+  assert_int_equal(weir_event_poll(task), WEIR_PENDING);
+  assert_int_equal(weir_event_on_done(task, count_callback, &called), WEIR_OK);
+  assert_int_equal(weir_host_event_signal(host, WEIR_OK), WEIR_OK);
   expect(&self);
   assert_int_equal(called, 1);
   weir_event_release(host);
@@ -715,6 +739,7 @@ int main(void) {
       cmocka_unit_test(runs_that_break_off_are_given_up),
       cmocka_unit_test(runs_that_come_slowly_are_given_up_by_default),
       cmocka_unit_test(calls_that_do_not_wait_pass_a_thread_that_waits_for_room),
+      cmocka_unit_test(calls_that_do_not_wait_leave_what_has_no_room),
       cmocka_unit_test(cancel_passes_a_thread_that_waits_for_room),
       cmocka_unit_test(groups_have_their_own_tasks),
   };
