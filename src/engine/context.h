@@ -193,18 +193,21 @@ static inline void weir__context_is_unusual(weir_context *context) {
   context->host.window.usual_until = 0;
 }
 
-// At the beginning of a call of the caller's. What was submitted before it is submitted indeed then.
-static inline void weir__context_lock(weir_context *context) {
+// As weir__repeating.settle says, if anything is held back.
+static inline void weir__context_lock_settled(weir_context *context, bool waits) {
   weir__host_lock(&context->host);
   context->repeating.cut = true;
-  if (__builtin_expect(context->repeating.held, false)) context->repeating.settle(context, true);
+  if (__builtin_expect(context->repeating.held, false)) context->repeating.settle(context, waits);
+}
+
+// At the beginning of a call of the caller's. What was submitted before it is submitted indeed then.
+static inline void weir__context_lock(weir_context *context) {
+  weir__context_lock_settled(context, true);
 }
 
 // The same for calls that do not wait for room, nor for a thread that does: a program may make it behind them.
 static inline void weir__context_lock_at_once(weir_context *context) {
-  weir__host_lock(&context->host);
-  context->repeating.cut = true;
-  if (__builtin_expect(context->repeating.held, false)) context->repeating.settle(context, false);
+  weir__context_lock_settled(context, false);
 }
 
 // For a submission, and for calls that do not matter to the order of tasks.

@@ -31,7 +31,7 @@ static bool came_slowly(const weir__repeats *self) {
   return weir__ticks() - self->begun > weir__ticks_per_us() * run->count * SLOW_NS / 1000;
 }
 
-// What is held back is nobody's child, and in no group, though the function of a task may be what submits it.
+// Tasks that are held back have no parent and no group, also where the function of a task submits them.
 static weir__thread forget_parent(void) {
   weir__thread thread = weir__this_thread;
   weir__this_thread.task = NULL;

@@ -294,8 +294,7 @@ int weir__replay_main(int argc, char **argv) {
        "a simulated device: as ACS would, with its window on the host or in the device, hazards by address. Or "
        "(resident)\n"
        "task by task to a kernel that stays on a CUDA or simulated device. Or (repeats) as Weir chooses, with its "
-       "trace "
-       "cache\n"
+       "trace cache\n"
        "for sequences of tasks that come again",
        0, 0},
       {"kernels", WEIR__CLI_CHOICE, &options.kernels, WEIR__REPLAY_KERNELS,
