@@ -92,7 +92,7 @@ static inline weir__object *weir__object_take(weir__object_pool *pool, weir_cont
 }
 
 static inline void weir__object_give(weir__object_pool *pool, weir__object *object) {
-  object->released = true;
+  if (!object->released) object->released = true; // a caller that passes it once more reads that without the lock
   object->next = NULL;
   *(pool->last == NULL ? &pool->first : &pool->last->next) = object;
   pool->last = object;
