@@ -197,17 +197,20 @@ static void contexts_are_pinned_to_cores_of_their_own(void **state) {
 static void a_forked_process_keeps_no_core(void **state) {
   (void)state;
   if (!alone || !cores_are_dealt()) skip();
-  int ends[2];
-  char byte;
+  int ends[2], begun[2];
+  char byte = 0;
   weir_context *context = open_cpu(1);
   int core = core_of_worker(context);
   assert_int_equal(pipe(ends), 0);
+  assert_int_equal(pipe(begun), 0);
   pid_t child = fork();
   assert_true(child >= 0);
   if (child == 0) {
     close(ends[1]);
+    if (write(begun[1], &byte, 1) != 1) _exit(2);
     _exit(read(ends[0], &byte, 1) == 0 ? 0 : 1); // until the parent closes its end
   }
+  assert_int_equal(read(begun[0], &byte, 1), 1); // fork is over there, too
   weir_context_release(context);
   context = open_cpu(1);
   assert_int_equal(core_of_worker(context), core);
@@ -215,6 +218,8 @@ static void a_forked_process_keeps_no_core(void **state) {
   int status;
   close(ends[0]);
   close(ends[1]);
+  close(begun[0]);
+  close(begun[1]);
   assert_int_equal(waitpid(child, &status, 0), child);
   assert_int_equal(status, 0);
 }
