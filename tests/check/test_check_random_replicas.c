@@ -187,7 +187,8 @@ static size_t last_writer(const use *uses, size_t count, uint64_t buffer, uint64
   return last;
 }
 
-// Whether a task reads something else than in the program. Contents are known by who wrote them.
+// Whether a task reads something else than in the program. Contents are known by who wrote them. A byte that no task has written, as
+// where the only write was made shorter, is undefined, and nothing is wrong to read there.
 static bool is_wrong(const weir__timeline *t) {
   static use uses[MOST_ACCESSES];
   static size_t contents[STORAGES][BYTES];
@@ -199,7 +200,8 @@ static bool is_wrong(const weir__timeline *t) {
     const use *one = &uses[i];
     for (uint64_t byte = one->lo; byte < one->hi; byte++) {
       size_t *there = &contents[one->storage][byte];
-      if (one->reads && *there != last_writer(uses, count, one->buffer, byte, one->task)) return true;
+      size_t writer = one->reads ? last_writer(uses, count, one->buffer, byte, one->task) : SIZE_MAX;
+      if (writer != SIZE_MAX && *there != writer) return true;
       if (one->reads) carried[byte] = *there;
       if (one->puts) *there = one->brings ? carried[byte] : one->task;
     }
