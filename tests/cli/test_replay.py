@@ -210,7 +210,7 @@ class Replay(CommandTest):
     def test_hostile_names(self):
         lines = [SMALL[0].replace("small", "../../x/<b>"), *SMALL[1:]]
         path = write("hostile.jsonl", lines)
-        self.replay(path, path, "--device", "sim", "--timeline", place("h.html"))
+        self.replay(path, stream("squeezenet"), "--device", "sim", "--timeline", place("h.html"))
         self.assertTrue(os.path.exists(place("h-.._.._x_<b>.html")))
 
     def test_without_storage(self):
