@@ -30,9 +30,11 @@ void weir__cuda_relax_thread(const weir__cuda_device *device) {
     device->driver->cuThreadExchangeStreamCaptureMode(&mode);
 }
 
-bool weir__cuda_begin_thread(weir__cuda_device *device, _Atomic uint32_t *state) {
+bool weir__cuda_begin_thread(weir__cuda_device *device, _Atomic uint32_t *state,
+                             void (*prepare)(weir__cuda_device *device, void *user), void *user) {
   bool good = device->driver->cuCtxSetCurrent(device->primary) == CUDA_SUCCESS;
   weir__cuda_relax_thread(device);
+  if (good && prepare != NULL) prepare(device, user);
   atomic_store_explicit(state, good ? WEIR__CUDA_STARTED : WEIR__CUDA_NOT_STARTED, memory_order_release);
   weir__wake(state, 1);
   return good;

@@ -48,12 +48,12 @@ struct weir__cuda_op {
   CUevent event;      // stands for its end; NULL: none is recorded
   CUevent start, end; // for timelines; else NULL
   struct weir__cuda_batch *batch;
-  uint64_t number;  // in its queue: 1, 2, ...
-  uint64_t done_ns; // a guess, on the device's own time-scale
-  bool finished;    // known without an event
-  bool here;        // launched by the device's thread, though its queue has a launcher
-  bool stalls;      // its stream waits for events of the caller's first (imports.h)
-  bool judged;      // its kernel's verdict is asked when it has ended (device/enqueue.h)
+  uint64_t number;               // in its queue: 1, 2, ...
+  uint64_t launched_ns, done_ns; // guesses, by the host's clock (queue/schedule.c)
+  bool finished;                 // known without an event
+  bool here;                     // launched by the device's thread, though its queue has a launcher
+  bool stalls;                   // its stream waits for events of the caller's first (imports.h)
+  bool judged;                   // its kernel's verdict is asked when it has ended (device/enqueue.h)
   weir__cuda_wait waits[WEIR__CUDA_WAITS];
   uint32_t wait_count;
 };
@@ -65,7 +65,7 @@ static inline weir__cuda_op *weir__cuda_op_of(weir__operation *operation) {
 typedef struct weir__cuda_queue {
   CUstream stream;
   uint64_t placed;                     // number of the last op
-  uint64_t free_ns;                    // a guess: when it has nothing left to do
+  uint64_t free_ns;                    // a guess, by the host's clock: when it has nothing left to do
   alignas(64) _Atomic uint64_t issued; // ops up to this number are in the stream, with their events
   _Atomic uint64_t awaited;            // ops up to this number are done: the event of this one could not be recorded
 } weir__cuda_queue;
@@ -154,8 +154,10 @@ void weir__cuda_leave(const weir__cuda_device *device);
 enum { WEIR__CUDA_STARTING = 0, WEIR__CUDA_STARTED = 1, WEIR__CUDA_NOT_STARTED = 2 };
 // A thread of Weir's takes part in no capture of the caller's: what it asks the driver must not end one.
 void weir__cuda_relax_thread(const weir__cuda_device *device);
-// Makes the device's context current in a thread that starts. False: it must end.
-bool weir__cuda_begin_thread(weir__cuda_device *device, _Atomic uint32_t *state);
+// Makes the device's context current in a thread that starts. False: it must end. `prepare`, or NULL, is called before the start is
+// told, while who started the thread waits, so that it may use what is that one's.
+bool weir__cuda_begin_thread(weir__cuda_device *device, _Atomic uint32_t *state,
+                             void (*prepare)(weir__cuda_device *device, void *user), void *user);
 // Waits for a thread that was made; one that did not start is joined.
 weir_status weir__cuda_await_thread(_Atomic uint32_t *state, pthread_t thread);
 
@@ -188,6 +190,10 @@ static inline bool weir__cuda_is_issued(const weir__cuda_queue *queue, uint64_t 
 static inline void weir__cuda_drain(const weir__cuda_queue *queue) {
   while (!weir__cuda_is_issued(queue, queue->placed)) weir__pause();
 }
+
+// The driver makes what a stream, or a thread that calls it, needs when it is used first: an ordinary queue is used, and the next
+// one waits for it. While the device is made.
+void weir__cuda_use_stream(weir__cuda_device *device, uint32_t index);
 
 // Launchers (launcher.c).
 weir_status weir__cuda_launchers_start(weir__cuda_device *device, uint32_t count);

@@ -239,15 +239,18 @@ static weir_status find_ordinal(const weir__cuda_driver *driver, const char *arg
   return WEIR_OK;
 }
 
-// The driver makes what a stream needs when it is used first.
-static void use_stream(weir__cuda_device *device, uint32_t index) {
+void weir__cuda_use_stream(weir__cuda_device *device, uint32_t index) {
+  if (device->memory.chunks == NULL) return;
   weir__memory_source memory = weir__arena_source(&device->memory);
   void *bytes = memory.allocate(memory.user, 1);
-  if (bytes == NULL) return;
-  CUstream stream = device->streams[index].stream;
-  if (device->driver->cuMemsetD8Async((CUdeviceptr)(uintptr_t)bytes, 0, 1, stream) == CUDA_SUCCESS)
-    device->driver->cuStreamSynchronize(stream);
-  memory.free(memory.user, bytes);
+  CUevent event = weir__cuda_take_event(device);
+  CUstream stream = device->streams[index].stream, other = device->streams[(index + 1) % device->queue_count].stream;
+  if (bytes != NULL) device->driver->cuMemsetD8Async((CUdeviceptr)(uintptr_t)bytes, 0, 1, stream);
+  if (event != NULL && device->driver->cuEventRecord(event, stream) == CUDA_SUCCESS)
+    device->driver->cuStreamWaitEvent(other, event, CU_EVENT_WAIT_DEFAULT);
+  device->driver->cuStreamSynchronize(stream);
+  if (event != NULL) weir__cuda_give_event(device, event);
+  if (bytes != NULL) memory.free(memory.user, bytes);
 }
 
 // Memory that will be used soon is made, and touched, now: the driver and the system take long for it.
@@ -266,7 +269,6 @@ static void make_memory(weir__cuda_device *device) {
   uint32_t in_flight = window->size < MOST_MADE ? window->size : MOST_MADE;
   weir__window_touch(&device->base.device.host->window, TOUCHED_TASKS);
   if (weir__cuda_enter(device) != CUDA_SUCCESS) return;
-  for (uint32_t i = 0; i < device->base.queue_count && device->memory.chunks != NULL; i++) use_stream(device, i);
   weir__cuda_make_events(device, in_flight);
   weir__operations_reserve(&device->base.operations, in_flight);
   weir__cuda_leave(device);
@@ -292,6 +294,15 @@ static uint32_t launchers_for(const weir__cuda_device *device, bool few_cores) {
                                                        : WEIR__CUDA_MOST_LAUNCHERS;
   if (ordinary == 1) return 0;
   return count < ordinary ? count : ordinary;
+}
+
+// Without launchers this thread uses the streams first, which they do otherwise.
+static weir_status start_launchers(weir__cuda_device *device, uint32_t count) {
+  if (count > 0) return weir__cuda_launchers_start(device, count);
+  if (weir__cuda_enter(device) != CUDA_SUCCESS) return WEIR_OK;
+  for (uint32_t i = 0; i < device->base.queue_count; i++) weir__cuda_use_stream(device, i);
+  weir__cuda_leave(device);
+  return WEIR_OK;
 }
 
 static weir_status create(weir__host *host, const char *argument, uint32_t queues, weir_device **out_device) {
@@ -327,7 +338,7 @@ static weir_status create(weir__host *host, const char *argument, uint32_t queue
   weir__cuda_add_path(device, &weir__cuda_queue_path);
   device->runs = &weir__cuda_recorded_ops;
   if (status == WEIR_OK) make_memory(device);
-  if (status == WEIR_OK) status = weir__cuda_launchers_start(device, launchers_for(device, few_cores));
+  if (status == WEIR_OK) status = start_launchers(device, launchers_for(device, few_cores));
   if (status == WEIR_OK) status = weir__cuda_batches_create(device);
   if (status == WEIR_OK) status = weir__resident_create(device);
   if (status == WEIR_OK) status = weir__resident_automatic_create(device);

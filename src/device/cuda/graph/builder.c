@@ -199,7 +199,7 @@ static job *await_job(weir__cuda_builder *builder) {
 static void *builder_main(void *argument) {
   weir__cuda_builder *builder = argument;
   weir__cuda_device *device = builder->device;
-  if (!weir__cuda_begin_thread(device, &builder->state)) return NULL;
+  if (!weir__cuda_begin_thread(device, &builder->state, NULL, NULL)) return NULL;
   CUstream stream = NULL;
   if (device->driver->cuStreamCreateWithPriority(&stream, CU_STREAM_NON_BLOCKING, 0) != CUDA_SUCCESS) stream = NULL;
   pthread_mutex_lock(&builder->mutex);

@@ -3,19 +3,14 @@
 // Queue issue: each task goes to a stream, behind events of predecessors that the stream's order does not imply.
 #include "device/cuda/cuda_device.h"
 #include "device/cuda/queue/open.h"
-
-enum {
-  LAUNCH_NS = 2500, // guesses, by which kernels are spread over queues
-  KERNEL_NS = 4000,
-  CALL_LAUNCHES = 3, // of an enqueue function
-};
+#include "device/cuda/queue/schedule.h"
 
 weir__cuda_op *weir__cuda_reset(weir__operation *operation) {
   weir__cuda_op *op = weir__cuda_op_of(operation);
   op->event = op->start = op->end = NULL;
   op->batch = NULL;
   op->finished = op->here = op->stalls = op->judged = false;
-  op->done_ns = 0;
+  op->launched_ns = op->done_ns = 0;
   op->wait_count = 0;
   return op;
 }
@@ -116,35 +111,6 @@ static uint32_t apart_queue(weir__cuda_device *device, const weir__task *task) {
   return index;
 }
 
-static uint64_t launches_of(const weir__task *task) {
-  const weir__cuda_kernel *kernel = task->code;
-  return kernel->head.enqueue != NULL ? CALL_LAUNCHES : kernel->count;
-}
-
-// Where a kernel starts first, as far as that can be told before anything is known of it: launching takes a launcher's
-// time, running the queue's, and the predecessors must be done.
-static uint32_t earliest_queue(weir__cuda_device *device, weir__cuda_op *op, const weir__task *task, uint32_t count) {
-  uint64_t launch_ns = LAUNCH_NS * launches_of(task);
-  uint64_t ready = 0, best_start = UINT64_MAX;
-  uint32_t best = 0;
-  for (uint32_t i = 0; i < count; i++) {
-    const weir__cuda_op *before = device->base.operations.places[i]->user;
-    if (before->done_ns > ready) ready = before->done_ns;
-  }
-  for (uint32_t i = 0; i < device->launcher_count; i++) {
-    uint64_t start = device->launcher_free_ns[i] + launch_ns;
-    if (start < ready) start = ready;
-    if (start < device->streams[i].free_ns) start = device->streams[i].free_ns;
-    if (start >= best_start) continue;
-    best = i;
-    best_start = start;
-  }
-  device->launcher_free_ns[best] += launch_ns;
-  op->done_ns = best_start + KERNEL_NS * launches_of(task);
-  device->streams[best].free_ns = op->done_ns;
-  return best;
-}
-
 // Whether a run's op must be done before anything else is launched: events of a timeline belong to one launch at a
 // time; and who reads what a skipped node should have written must know before it is launched.
 static bool must_drain(const weir__cuda_device *device, weir__graph_run *run) {
@@ -166,7 +132,7 @@ bool weir__cuda_enqueue(weir__in_order_device *base, weir__operation *operation,
   uint32_t wanted = apart_queue(device, task);
   if (wanted == WEIR__ANY_QUEUE)
     wanted = task->kernel != NULL && task->run == NULL && device->launcher_count > 0
-                 ? earliest_queue(device, op, task, count)
+                 ? weir__cuda_schedule(device, op, task, count)
                  : wanted_queue(device, task, count);
   bool stalls = operation->status == WEIR_OK && weir__cuda_stalls(device, task->id, &wanted);
   if (!weir__cuda_place(device, op, count, wanted)) {

@@ -15,6 +15,7 @@ enum { RING = 4096, PAUSES_PER_CLOCK = 256 };
 
 struct weir__cuda_launcher {
   weir__cuda_device *device;
+  uint32_t index, count; // of launchers
   pthread_t thread;
   weir__cuda_op *ring[RING];
   alignas(64) _Atomic uint64_t pushed; // by the device's thread
@@ -54,11 +55,17 @@ static bool must_sleep(weir__cuda_launcher *launcher, uint64_t taken) {
   return !work;
 }
 
+// What a thread calls for the first time takes the driver long, as what it does with a stream for the first time: that is done now.
+static void prepare(weir__cuda_device *device, void *user) {
+  const weir__cuda_launcher *launcher = user;
+  for (uint32_t i = launcher->index; i < device->queue_count; i += launcher->count) weir__cuda_use_stream(device, i);
+}
+
 static void *launcher_main(void *argument) {
   weir__cuda_launcher *launcher = argument;
   weir__cuda_device *device = launcher->device;
   weir__this_thread.in_task = true;
-  if (!weir__cuda_begin_thread(device, &launcher->state)) return NULL;
+  if (!weir__cuda_begin_thread(device, &launcher->state, prepare, launcher)) return NULL;
   uint64_t taken = 0, idle_since = 0;
   for (uint32_t rounds = 0;; rounds++) {
     if (atomic_load_explicit(&launcher->pushed, memory_order_acquire) != taken) {
@@ -82,7 +89,11 @@ static void *launcher_main(void *argument) {
 weir_status weir__cuda_launchers_start(weir__cuda_device *device, uint32_t count) {
   for (uint32_t i = 0; i < count; i++) {
     weir__cuda_launcher *launcher = weir__allocate_zeroed(sizeof *launcher);
-    if (launcher != NULL) launcher->device = device;
+    if (launcher != NULL) {
+      launcher->device = device;
+      launcher->index = i;
+      launcher->count = count;
+    }
     if (launcher == NULL || !weir__allocate_permit() ||
         weir__thread_create(&launcher->thread, launcher_main, launcher) != 0) {
       weir__free(launcher);

@@ -139,7 +139,7 @@ static void work(weir__resident_maker *maker) {
 static void *thread_main(void *argument) {
   weir__resident_maker *maker = argument;
   weir__unpin(); // the device's thread has a core to itself, and goes on meanwhile
-  if (!weir__cuda_begin_thread(maker->device, &maker->thread_state)) return NULL;
+  if (!weir__cuda_begin_thread(maker->device, &maker->thread_state, NULL, NULL)) return NULL;
   pthread_mutex_lock(&maker->mutex);
   while (!maker->stopping) {
     if (!is_asked(maker) && maker->seen >= maker->wishes.count) {
