@@ -101,7 +101,8 @@ WEIR_API weir_status weir_graph_launch(weir_graph *graph, weir_event **out_event
 
 // Launches the graph and waits until that launch is done, for `timeout_ns` nanoseconds at most. Returns OK, the error
 // of the submission, or the status of the launch; weir_last_error() has the text. After TIMEOUT the launch goes on, and
-// weir_graph_wait can wait for it. A task or callback must not call it.
+// weir_graph_wait can wait for it. The submission itself waits for room as weir_graph_launch does, however long that
+// takes. A task or callback must not call it.
 WEIR_API weir_status weir_graph_evaluate(weir_graph *graph, uint64_t timeout_ns);
 
 // Waits until the launches of the graph that are in flight are done, for `timeout_ns` nanoseconds at most. Returns OK,

@@ -110,7 +110,7 @@ weir_status weir_cuda_stream_waits_for_tasks(weir_device *base, void *stream, we
   weir__cuda_device *device = weir__cuda_of(base);
   weir__resident_disable(device);
   weir__context_lock(context);
-  weir__queue_await_all(context);
+  weir__queue_await_all(context, 0);
   bool external = event != NULL && weir__external_of(event) != NULL;
   if (external && let_wait_for_import(device, stream, weir__external_of(event), &status)) {
     weir__context_unlock(context);

@@ -27,7 +27,7 @@ weir_status weir_event_poll(weir_event *event) {
 static weir_status time_is_over(const weir_event *event) {
   weir_context *context = event->object.context;
   char task[WEIR__MESSAGE_BYTES], name[WEIR__EXTERNAL_NAME_BYTES];
-  weir__context_lock(context);
+  weir__context_lock_again(context);
   const weir__external *external = weir__external_of(event);
   if (external != NULL) snprintf(name, sizeof name, "%s", external->name);
   const char *awaited = external == NULL ? weir__externals_awaited(context, event->task) : NULL;

@@ -43,7 +43,7 @@ weir_status weir_group_wait(weir_group *group, uint64_t timeout_ns) {
   status = weir__check_waiter(context, "group wait");
   if (status != WEIR_OK) return status;
   uint64_t deadline = weir__deadline_after(timeout_ns);
-  weir__context_lock(context);
+  weir__context_lock_until(context, deadline); // tasks of groups are never held back
   weir__context_flush(context);
   group->references++;
   if (weir__family_wait(context, group, group->turn, deadline)) {

@@ -127,8 +127,9 @@ typedef struct weir__externals {
 // Submissions that came before (repeats/repeats.h).
 typedef struct weir__repeating {
   struct weir__repeats *repeats; // NULL: the context has no trace cache
-  // Submits what is held back. Without `waits`, not what another thread is submitting already, nor what has no room.
-  void (*settle)(weir_context *context, bool waits);
+  // Submits what is held back. Without `waits`, as much of it as need not wait: for room, for memory, or for another thread
+  // that submits it already. False: some is held back still.
+  bool (*settle)(weir_context *context, bool waits);
   bool held;     // some tasks are held back, or the cache is asleep: calls are told to it
   bool cut;      // something else than a submission was called since the last one
   uint8_t plain; // which tasks that are not held back may go a short way: weir__plain
@@ -194,10 +195,10 @@ static inline void weir__context_is_unusual(weir_context *context) {
 }
 
 // As weir__repeating.settle says, if anything is held back.
-static inline void weir__context_lock_settled(weir_context *context, bool waits) {
+static inline bool weir__context_lock_settled(weir_context *context, bool waits) {
   weir__host_lock(&context->host);
   context->repeating.cut = true;
-  if (__builtin_expect(context->repeating.held, false)) context->repeating.settle(context, waits);
+  return __builtin_expect(!context->repeating.held, true) || context->repeating.settle(context, waits);
 }
 
 // At the beginning of a call of the caller's. What was submitted before it is submitted indeed then.
@@ -208,6 +209,11 @@ static inline void weir__context_lock(weir_context *context) {
 // The same for calls that do not wait for room, nor for a thread that does: a program may make it behind them.
 static inline void weir__context_lock_at_once(weir_context *context) {
   weir__context_lock_settled(context, false);
+}
+
+// The same for calls that wait until the deadline (0: for ever) at most. False: some of what was submitted before is held back still.
+static inline bool weir__context_lock_until(weir_context *context, uint64_t deadline_ns) {
+  return weir__context_lock_settled(context, deadline_ns == 0);
 }
 
 // For a submission, and for calls that do not matter to the order of tasks.
@@ -228,8 +234,8 @@ static inline void weir__context_unlock(weir_context *context) {
 // `timeout_ns` is over.
 bool weir__context_wait(weir_context *context, weir__id target, uint64_t timeout_ns);
 
-// Waits until the waiter, which somebody will reach, is reached. As above.
-void weir__context_wait_on(weir_context *context, weir__waiter *waiter);
+// Waits until the waiter, which somebody will reach, is reached. As above. False: not until the deadline (0: none).
+bool weir__context_wait_on(weir_context *context, weir__waiter *waiter, uint64_t deadline_ns);
 
 // Notes a failure for weir_finish, or for who else is to learn of it; `event` is the task's, or NULL. The lock is held.
 void weir__context_note_failure(weir_context *context, const weir_event *event, weir__id task, weir_status status,
@@ -238,8 +244,9 @@ void weir__context_note_failure(weir_context *context, const weir_event *event, 
 // Notes a failure for weir_finish. The lock is held.
 void weir__context_note_text(weir_context *context, weir__id task, weir_status status, const char *text);
 
-// The time `timeout_ns` from now; 0: never.
+// The time `timeout_ns` from now; 0: never. And the time-out that such a deadline leaves.
 uint64_t weir__deadline_after(uint64_t timeout_ns);
+uint64_t weir__left_until(uint64_t deadline_ns);
 
 // Hands tasks that became ready to run-ahead devices. Called with the lock held by whoever submits or completes.
 void weir__context_issue_ready(weir_context *context);

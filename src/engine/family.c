@@ -155,16 +155,11 @@ static weir_event *due(const weir_context *context, const weir_group *group, uin
   return event;
 }
 
-static uint64_t left_until(uint64_t deadline_ns) {
-  uint64_t now = weir__clock_ns();
-  return deadline_ns > now ? deadline_ns - now : 0;
-}
-
 static bool await_event(weir_context *context, weir_event *event, uint64_t timeout_ns) {
   event->references++;
   weir__context_unlock(context);
   bool in_time = weir__event_await(event, timeout_ns) != WEIR_TIMEOUT;
-  weir__context_lock(context);
+  weir__context_lock_again(context);
   weir__event_drop(event);
   return in_time;
 }
@@ -178,7 +173,7 @@ static void await_callbacks(weir_context *context, uint32_t round) {
   bool spins = round < SPIN_ROUNDS && weir__may_spin();
   for (uint32_t i = 0; i < SPIN_PAUSES && calling && spins; i++) weir__pause();
   if (calling && !spins) weir__sleep_on(&nobody, 0, CALLBACKS_WAIT_NS);
-  weir__context_lock(context);
+  weir__context_lock_again(context);
 }
 
 bool weir__family_wait(weir_context *context, const weir_group *group, uint64_t target, uint64_t deadline) {
@@ -187,12 +182,12 @@ bool weir__family_wait(weir_context *context, const weir_group *group, uint64_t 
     weir_event *event = due(context, group, target);
     if (event != NULL && atomic_load_explicit(&event->status, memory_order_relaxed) != (uint32_t)WEIR_PENDING) {
       await_callbacks(context, round++);
-      in_time = deadline == 0 || left_until(deadline) > 0;
+      in_time = weir__left_until(deadline) > 0;
       continue;
     }
     if (event == NULL) event = newest(context, group, target);
     if (event == NULL) return true;
-    in_time = await_event(context, event, deadline == 0 ? WEIR_FOREVER : left_until(deadline));
+    in_time = await_event(context, event, weir__left_until(deadline));
   }
   return false;
 }

@@ -145,7 +145,7 @@ static weir_status enter(weir_open_task *open, const weir_task *task) {
 static weir__id *await_turn(const weir_open_task *open, uint32_t *out_count) {
   weir_context *context = open->context;
   weir__context_flush(context);
-  weir__context_wait_on(context, (weir__waiter *)&open->ready);
+  weir__context_wait_on(context, (weir__waiter *)&open->ready, 0);
   const weir__task *task = open->task;
   weir__id *before = weir__allocate((task->predecessor_count + 1) * sizeof *before);
   *out_count = task->predecessor_count;

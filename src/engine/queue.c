@@ -139,7 +139,7 @@ weir_status weir__queue_add(weir_context *context, const weir__submission *submi
 // ---------------------------------------------------------------------------------------------------------------
 // Threads that wait for their turn
 
-void weir__queue_await_turn(weir_context *context, const weir__submission *submission) {
+static bool await_turn(weir_context *context, const weir__submission *submission, uint64_t deadline_ns) {
   weir__queue *queue = &context->queue;
   weir__waiter waiter = {.target = queue->came};
   weir__queue_number(queue, submission);
@@ -147,13 +147,24 @@ void weir__queue_await_turn(weir_context *context, const weir__submission *submi
   waiter.next = queue->waiters;
   queue->waiters = &waiter;
   weir__context_flush(context);
-  weir__context_wait_on(context, &waiter);
+  if (weir__context_wait_on(context, &waiter, deadline_ns)) return true;
+  weir__waiter **link = &queue->waiters;
+  while (*link != NULL && *link != &waiter) link = &(*link)->next;
+  if (*link != NULL) *link = waiter.next;
+  return false;
 }
 
-void weir__queue_await_all(weir_context *context) {
+void weir__queue_await_turn(weir_context *context, const weir__submission *submission) {
+  await_turn(context, submission, 0);
+}
+
+bool weir__queue_await_all(weir_context *context, uint64_t deadline_ns) {
   uint64_t ticket = 0;
   const weir__submission any = {.ticket = &ticket};
-  while (!weir__queue_passes(&context->queue, &any)) weir__queue_await_turn(context, &any);
+  while (!weir__queue_passes(&context->queue, &any)) {
+    if (!await_turn(context, &any, deadline_ns)) return false;
+  }
+  return true;
 }
 
 static void wake_waiters(weir_context *context) {

@@ -58,8 +58,8 @@ static inline void weir__queue_number(const weir__queue *queue, const weir__subm
 // A submission of the caller's own thread waits until it may pass. The lock is held before and after, not meanwhile.
 void weir__queue_await_turn(weir_context *context, const weir__submission *submission);
 
-// Waits until all that is queued has entered. As above.
-void weir__queue_await_all(weir_context *context);
+// Waits until all that is queued has entered. As above. False: not until the deadline (0: none).
+bool weir__queue_await_all(weir_context *context, uint64_t deadline_ns);
 
 // Lets enter what there is room for. Called when the lock, which is held, is to be released.
 void weir__queue_drain(weir_context *context);

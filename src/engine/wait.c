@@ -16,7 +16,8 @@
 // A context with devices that have no threads looks after them this often while it waits for other devices.
 // Who waits for a result spins for about as long as it takes to wake a thread up on an idle core; who waits for room to submit
 // more, while workers are busy, does so briefly.
-enum { SPINS_AT_ONCE = 50, POLL_NS = 100000, SPIN_NS = 50000, BRIEF_SPIN_NS = 4000 };
+// Who waits until a deadline tries so often to submit what is held back.
+enum { SPINS_AT_ONCE = 50, POLL_NS = 100000, SPIN_NS = 50000, BRIEF_SPIN_NS = 4000, SETTLE_NS = 1000000 };
 
 static void add_waiter(weir_context *context, weir__waiter *waiter) {
   waiter->next = context->waiting.first;
@@ -106,6 +107,12 @@ uint64_t weir__deadline_after(uint64_t timeout_ns) {
   return timeout_ns > UINT64_MAX - 1 - now ? 0 : now + timeout_ns;
 }
 
+uint64_t weir__left_until(uint64_t deadline_ns) {
+  if (deadline_ns == 0) return WEIR_FOREVER;
+  uint64_t now = weir__clock_ns();
+  return deadline_ns > now ? deadline_ns - now : 0;
+}
+
 void weir__context_flush(weir_context *context) {
   for (uint32_t i = 0; i < context->host.device_count; i++) {
     if (context->host.devices[i]->ops->flush != NULL) context->host.devices[i]->ops->flush(context->host.devices[i]);
@@ -148,8 +155,9 @@ bool weir__context_wait(weir_context *context, weir__id target, uint64_t timeout
   return wait_for(context, target, BRIEF_SPIN_NS, timeout_ns);
 }
 
-void weir__context_wait_on(weir_context *context, weir__waiter *waiter) {
+bool weir__context_wait_on(weir_context *context, weir__waiter *waiter, uint64_t deadline_ns) {
   while (atomic_load_explicit(&waiter->word, memory_order_acquire) != 1) {
+    if (deadline_ns != 0 && weir__clock_ns() >= deadline_ns) return false;
     if (context->devices.polled && progress(context)) {
       weir__context_unlock(context);
       weir__context_lock_again(context);
@@ -158,11 +166,36 @@ void weir__context_wait_on(weir_context *context, weir__waiter *waiter) {
     bool polled = context->devices.polled;
     begin_wait(context);
     weir__context_unlock(context);
-    sleep_until(context, waiter, BRIEF_SPIN_NS, polled ? weir__clock_ns() + POLL_NS : 0);
+    sleep_until(context, waiter, BRIEF_SPIN_NS, polled ? weir__clock_ns() + POLL_NS : deadline_ns);
     end_wait(context);
     weir__context_lock_again(context);
     uint32_t slept = 2;
     atomic_compare_exchange_strong_explicit(&waiter->word, &slept, 0, memory_order_relaxed, memory_order_relaxed);
+  }
+  return true;
+}
+
+// Sleeps without the lock for a while.
+static void rest(weir_context *context, uint64_t ns) {
+  _Atomic uint32_t nobody = 0;
+  weir__context_unlock(context);
+  weir__sleep_on(&nobody, 0, ns);
+  weir__context_lock_again(context);
+}
+
+// Waits until what was held back is submitted: mostly a slot of the window has to come free. The lock is held before and after.
+// False: not until the deadline.
+static bool await_submitted(weir_context *context, uint64_t deadline_ns) {
+  for (;;) {
+    bool submitted = !context->repeating.held || context->repeating.settle(context, false);
+    weir__context_flush(context);
+    if (submitted) return true;
+    uint64_t left = weir__left_until(deadline_ns);
+    if (left == 0) return false;
+    if (context->devices.polled && progress(context))
+      call_what_is_due(context);
+    else
+      rest(context, left < SETTLE_NS ? left : SETTLE_NS);
   }
 }
 
@@ -175,6 +208,8 @@ static weir_status report_failure(weir_context *context) {
 
 // The oldest task that is not done waits for no other.
 static weir_status time_is_over(const weir_context *context) {
+  if (weir__window_empty(&context->host.window))
+    return weir__error(WEIR_TIMEOUT, "finish: the time is over; tasks that were held back could not be submitted yet");
   char oldest[WEIR__MESSAGE_BYTES];
   const weir__task *task = weir__window_task(&context->host.window, context->host.window.live.oldest);
   weir__context_describe(context, task, oldest);
@@ -191,7 +226,7 @@ static uint64_t time_now(const weir_context *context) {
 
 uint64_t weir__host_wait_begin(weir_context *context) {
   if (context->host.trace == NULL) return 0;
-  weir__context_lock(context);
+  weir__context_lock_again(context);
   uint64_t now = time_now(context);
   weir__context_unlock(context);
   return now;
@@ -219,18 +254,20 @@ bool weir__submission_wait(weir_context *context, weir__trace_cause cause, weir_
 void weir__host_wait_end(weir_context *context, weir__trace_cause cause, weir__id task, bool reached,
                          uint64_t start_ns) {
   if (context->host.trace == NULL) return;
-  weir__context_lock(context);
+  weir__context_lock_again(context);
   note_wait(context, cause, task, reached, start_ns);
   weir__context_unlock(context);
 }
 
-// Waits until what was noted of tasks so far is delivered. The lock is held before and after.
-static void await_profile(weir_context *context) {
+// Waits until what was noted of tasks so far is delivered. The lock is held before and after. False: not until the deadline.
+static bool await_profile(weir_context *context, uint64_t deadline_ns) {
   while (context->profile->delivers || context->profile->noted.count > 0) {
+    if (deadline_ns != 0 && weir__clock_ns() >= deadline_ns) return false;
     weir__context_unlock(context); // which delivers, unless another thread does
     sched_yield();
     weir__context_lock_again(context);
   }
+  return true;
 }
 
 weir_status weir_finish_for(weir_context *context, uint64_t timeout_ns) {
@@ -238,16 +275,21 @@ weir_status weir_finish_for(weir_context *context, uint64_t timeout_ns) {
   weir_status status = weir__check_waiter(context, "finish");
   if (status != WEIR_OK) return status;
   uint64_t deadline = weir__deadline_after(timeout_ns), start_ns = weir__host_wait_begin(context);
-  weir__context_lock(context);
+  bool submitted = weir__context_lock_until(context, deadline);
   weir__context_flush(context);
+  if (!submitted) submitted = await_submitted(context, deadline);
   weir__id target = context->host.window.next;
-  bool done = wait_for(context, target, SPIN_NS, timeout_ns);
+  bool done = submitted && wait_for(context, target, SPIN_NS, weir__left_until(deadline));
   status = done ? WEIR_OK : time_is_over(context);
   if (done && !weir__family_wait(context, NULL, target, deadline))
     status = weir__error(WEIR_TIMEOUT, "finish: the time is over; all tasks are done, but not a launch of a graph, or "
                                        "what tasks submitted");
   bool reached = status == WEIR_OK;
-  if (reached && context->profile != NULL) await_profile(context);
+  if (reached && context->profile != NULL && !await_profile(context, deadline)) {
+    status =
+        weir__error(WEIR_TIMEOUT, "finish: the time is over; all tasks are done, but a profile is not delivered yet");
+    reached = false;
+  }
   if (reached) weir__watch_acquire_all(context);
   if (reached) status = report_failure(context);
   weir__context_unlock(context);
@@ -262,10 +304,19 @@ weir_status weir_finish(weir_context *context) {
 // True: the event may be done now.
 static bool poll_devices(weir_event *event) {
   weir_context *context = event->object.context;
-  weir__context_lock(context);
+  weir__context_lock_at_once(context);
   bool any = atomic_load_explicit(&event->status, memory_order_acquire) != WEIR_PENDING || progress(context);
   weir__context_unlock(context);
   return any;
+}
+
+// What was held back is submitted, and begins. The event waits for none of it, so that what has no room is left to later. False:
+// some is held back still.
+static bool flush_until(weir_context *context, uint64_t deadline_ns) {
+  bool submitted = weir__context_lock_until(context, deadline_ns);
+  weir__context_flush(context);
+  weir__context_unlock(context);
+  return submitted;
 }
 
 weir_status weir__event_await(weir_event *event, uint64_t timeout_ns) {
@@ -278,23 +329,22 @@ weir_status weir__event_await(weir_event *event, uint64_t timeout_ns) {
   status = weir__check_waiter(context, "event wait");
   if (status != WEIR_OK) return status;
   uint64_t deadline = weir__deadline_after(timeout_ns);
-  if (context->devices.flushes || atomic_load_explicit(&context->host.held, memory_order_relaxed) > 0) {
-    weir__context_lock(context);
-    weir__context_flush(context);
-    weir__context_unlock(context);
-  }
+  bool submitted = true;
+  if (context->devices.flushes || atomic_load_explicit(&context->host.held, memory_order_relaxed) > 0)
+    submitted = flush_until(context, deadline);
   begin_wait(context);
   if (!context->devices.polled) spin_while(context, &event->status, WEIR_PENDING, SPIN_NS, deadline);
   atomic_fetch_add_explicit(&event->sleepers, 1, memory_order_seq_cst);
   while ((status = (weir_status)atomic_load_explicit(&event->status, memory_order_seq_cst)) == WEIR_PENDING) {
     if (context->devices.polled && poll_devices(event)) continue;
-    uint64_t left = context->devices.polled ? POLL_NS : UINT64_MAX;
+    uint64_t left = context->devices.polled ? POLL_NS : submitted ? UINT64_MAX : SETTLE_NS;
     if (deadline != 0) {
       uint64_t now = weir__clock_ns();
       if (now >= deadline) break;
       if (deadline - now < left) left = deadline - now;
     }
     weir__sleep_on(&event->status, WEIR_PENDING, left);
+    if (!submitted) submitted = flush_until(context, deadline);
   }
   atomic_fetch_sub_explicit(&event->sleepers, 1, memory_order_relaxed);
   end_wait(context);

@@ -115,7 +115,7 @@ void weir__flight_begin(weir__graph_launch *launch, weir_event *event) {
 
 // The caller does not wait for the launch any more: how it ends is told by weir_graph_wait.
 static void leave(weir_graph *graph, uint64_t number, const weir_event *event) {
-  weir__context_lock(graph->object.context);
+  weir__context_lock_again(graph->object.context);
   weir__graph_launch *launch = graph->first_launch;
   while (launch != NULL && launch->number != number) launch = launch->next;
   if (launch != NULL)
@@ -161,9 +161,7 @@ static bool await_oldest(weir_graph *graph, uint64_t newest, uint64_t deadline_n
   event->references++;
   weir__context_unlock(context);
   uint64_t start_ns = weir__host_wait_begin(context);
-  uint64_t now = weir__clock_ns();
-  uint64_t left = deadline_ns == 0 ? WEIR_FOREVER : deadline_ns > now ? deadline_ns - now : 0;
-  bool done = weir__event_await(event, left) != WEIR_TIMEOUT;
+  bool done = weir__event_await(event, weir__left_until(deadline_ns)) != WEIR_TIMEOUT;
   weir__host_wait_end(context, WEIR__TRACE_EVENT, event->task, done, start_ns);
   weir__context_lock_again(graph->object.context);
   weir__event_drop(event);
@@ -175,16 +173,15 @@ weir_status weir_graph_wait(weir_graph *graph, uint64_t timeout_ns) {
   if (status != WEIR_OK) return status;
   status = weir__check_waiter(graph->object.context, "graph wait");
   if (status != WEIR_OK) return status;
-  uint64_t now = weir__clock_ns(), deadline = timeout_ns > UINT64_MAX - 1 - now ? 0 : now + timeout_ns;
+  uint64_t deadline = weir__deadline_after(timeout_ns);
   weir_context *context = graph->object.context;
-  weir__context_lock(context);
-  if (graph->queued > 0) weir__queue_await_all(context);
+  weir__context_lock_until(context, deadline); // launches are never held back
+  bool any = true, done = graph->queued == 0 || weir__queue_await_all(context, deadline);
   uint64_t newest = graph->launch_count;
-  bool any = true, done = true;
   while (any && done) done = await_oldest(graph, newest, deadline, &any);
   if (!done) {
-    status = weir__error(WEIR_TIMEOUT, "graph wait: %u launches still run after %llu ns, and go on", graph->running,
-                         (unsigned long long)timeout_ns);
+    status = weir__error(WEIR_TIMEOUT, "graph wait: %u launches still run after %llu ns, and go on",
+                         graph->running + graph->queued, (unsigned long long)timeout_ns);
   } else {
     weir__watch_acquire(graph->sync);
   }

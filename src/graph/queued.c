@@ -44,7 +44,7 @@ weir_status weir__graph_settle(weir_graph *graph, const char *what) {
       return weir__error(WEIR_ERROR_OUT_OF_MEMORY,
                          "%s: launches of the graph wait for room in the window, and a task or callback must not wait",
                          what);
-    weir__queue_await_all(graph->object.context);
+    weir__queue_await_all(graph->object.context, 0);
   }
   return WEIR_OK;
 }

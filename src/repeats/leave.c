@@ -98,12 +98,16 @@ static bool launch_shorter(weir_context *context) {
 }
 
 // The short way is open for tasks that are not taken.
-weir_status weir__repeats_submit_alone(weir_context *context, const weir_task *task, weir_event **out_event) {
+static bool submit_short(weir_context *context, const weir_task *task, weir_event **out_event) {
   context->devices.plain = context->repeating.plain;
   bool was_plain = weir__submit_short(context, task, out_event);
   context->devices.plain = context->repeating.repeats->asleep ? context->repeating.plain : WEIR__PLAIN_NONE;
   weir__context_is_unusual(context);
-  return was_plain ? WEIR_OK : weir__submit_special(context, task, out_event);
+  return was_plain;
+}
+
+weir_status weir__repeats_submit_alone(weir_context *context, const weir_task *task, weir_event **out_event) {
+  return submit_short(context, task, out_event) ? WEIR_OK : weir__submit_special(context, task, out_event);
 }
 
 // The first of the tasks that are held back and have not been submitted.
@@ -111,20 +115,7 @@ static void next_task(const weir__repeats *self, weir_arg *args, weir_task *out_
   weir__repeat_task(self->repeat, self->entered, &self->bound, args, out_task);
 }
 
-static void enter(weir_context *context) {
-  weir__repeats *self = context->repeating.repeats;
-  weir_arg args[WEIR_MAX_ARGS];
-  weir_task task;
-  next_task(self, args, &task);
-  weir__bound_revive(&self->bound, true);
-  weir_status status = weir__repeats_submit_alone(context, &task, NULL);
-  weir__bound_revive(&self->bound, false);
-  if (status != WEIR_OK) weir__queue_fail(context, &task, NULL, status);
-  weir__repeats_note(context, &task, false);
-  self->entered++;
-}
-
-// The same without waiting. False: the task would have to wait.
+// Submits the next one without waiting. False: the task would have to wait.
 static bool enter_now(weir_context *context) {
   weir__repeats *self = context->repeating.repeats;
   weir_arg args[WEIR_MAX_ARGS];
@@ -144,6 +135,30 @@ static bool enter_now(weir_context *context) {
   return refused || result == WEIR__ADMITTED;
 }
 
+// Whether enter_now may be called: it passes what is queued.
+static bool has_room(const weir_context *context) {
+  return context->queue.first == NULL && weir__window_has_room(&context->host.window);
+}
+
+// Submits the next one, and records it. False: it would have to wait, and must not.
+static bool enter(weir_context *context, bool waits) {
+  weir__repeats *self = context->repeating.repeats;
+  weir_arg args[WEIR_MAX_ARGS];
+  weir_task task;
+  next_task(self, args, &task);
+  weir__bound_revive(&self->bound, true);
+  bool entered = submit_short(context, &task, NULL);
+  weir_status status = entered || !waits ? WEIR_OK : weir__submit_special(context, &task, NULL);
+  weir__bound_revive(&self->bound, false);
+  if (status != WEIR_OK) weir__queue_fail(context, &task, NULL, status);
+  if (entered || waits)
+    self->entered++;
+  else if (!has_room(context) || !enter_now(context))
+    return false;
+  weir__repeats_note(context, &task, false);
+  return true;
+}
+
 static void give_up(weir_context *context) {
   weir__repeats *self = context->repeating.repeats;
   weir__repeat *repeat = self->repeat;
@@ -153,8 +168,7 @@ static void give_up(weir_context *context) {
     weir__repeats_give_up(self, repeat);
 }
 
-// The run went on in another way: its tasks are submitted.
-void weir__repeats_leave(weir_context *context) {
+static bool leave(weir_context *context, bool waits) {
   weir__repeats *self = context->repeating.repeats;
   weir__kept_error kept;
   weir__error_keep(&kept);
@@ -163,12 +177,20 @@ void weir__repeats_leave(weir_context *context) {
   weir__repeats_free_storage(self);
   self->settling = true;
   weir__thread thread = forget_parent();
-  while (self->entered < self->count) enter(context);
+  while (self->entered < self->count && enter(context, waits)) {
+  }
   recall_parent(&thread);
   self->settling = false;
   weir__error_put_back(&kept);
+  if (self->entered < self->count) return false;
   give_up(context);
   if (broken) weir__repeats_begin_run(context);
+  return true;
+}
+
+// The run went on in another way: its tasks are submitted.
+void weir__repeats_leave(weir_context *context) {
+  leave(context, true);
 }
 
 // Another thread submits what is held back.
@@ -181,27 +203,24 @@ void weir__repeats_await_settled(weir_context *context) {
   }
 }
 
-// Whether what is held back can be submitted without waiting for room, or for the thread that submits it.
-static bool has_room(const weir_context *context) {
-  const weir__repeats *self = context->repeating.repeats;
-  return !self->settling && weir__window_room(&context->host.window, 0) >= self->count - self->entered;
-}
-
-void weir__repeats_settle(weir_context *context, bool waits) {
+bool weir__repeats_settle(weir_context *context, bool waits) {
   weir__repeats *self = context->repeating.repeats;
-  if (!waits && !has_room(context)) return;
+  if (self->settling && !waits) return false;
   if (self->asleep) weir__repeats_wake(context);
   weir__repeats_await_settled(context);
-  if (self->count == 0 || self->settling) return;
-  if (!launch_shorter(context)) weir__repeats_leave(context);
+  if (self->settling) return false;
+  if (self->count == 0) return true;
+  if (!waits && !has_room(context)) return false;
+  if (!launch_shorter(context) && !leave(context, waits)) return false;
   weir__repeats_end_run(context);
+  return true;
 }
 
 void weir__host_settle(weir__host *host, uint64_t seen) {
   if (atomic_load_explicit(&host->held, memory_order_relaxed) != seen) return;
   weir_context *context = weir__context_of(host);
   weir__repeats *self = context->repeating.repeats;
-  if (self == NULL || self->count == 0 || self->settling || context->queue.first != NULL) return;
+  if (self == NULL || self->count == 0 || self->settling || !has_room(context)) return;
   self->quick_end = 0;
   if (self->entered == 0) {
     self->broken = self->repeat;
@@ -212,7 +231,7 @@ void weir__host_settle(weir__host *host, uint64_t seen) {
   weir__error_keep(&kept);
   weir__repeats_free_storage(self);
   self->settling = true; // the lock may be released here, too
-  while (self->entered < self->count && weir__window_has_room(&host->window) && enter_now(context)) {
+  while (self->entered < self->count && has_room(context) && enter_now(context)) {
   }
   self->settling = false;
   weir__error_put_back(&kept);

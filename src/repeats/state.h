@@ -118,10 +118,9 @@ bool weir__repeats_launch(weir_context *context, weir_event **out_event);
 // Submits a task by itself.
 weir_status weir__repeats_submit_alone(weir_context *context, const weir_task *task, weir_event **out_event);
 
-// The run went on in another way: its tasks are submitted. And the same where something else is called; without `waits`
-// only if another thread does not submit them already, and the window has room.
+// The run went on in another way: its tasks are submitted. And the same where something else is called (weir__repeating.settle).
 void weir__repeats_leave(weir_context *context);
-void weir__repeats_settle(weir_context *context, bool waits);
+bool weir__repeats_settle(weir_context *context, bool waits);
 
 // Waits while another thread submits what is held back. A task or callback does not wait.
 void weir__repeats_await_settled(weir_context *context);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Finishing, cancelling, releasing a context with work in flight, statistics, priorities, in-order execution.
+#include <pthread.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -32,6 +33,33 @@ static void time_out_keeps_the_failure_for_later(void **state) {
   api_expect(weir_finish_for(context, 1000), WEIR_TIMEOUT, "task 2 'gate'", "on cpu:2", NULL);
   gate_open(&door);
   assert_int_equal(weir_finish(context), WEIR_ERROR_TASK_FAILED);
+  assert_int_equal(weir_finish(context), WEIR_OK);
+  weir_context_release(context);
+}
+
+typedef struct slow_profile {
+  pthread_t main;
+  gate door;
+} slow_profile;
+
+static void stand_in_the_door(void *user, const weir_profile_event *event) {
+  slow_profile *self = user;
+  if (event->what == WEIR_PROFILE_END && !pthread_equal(pthread_self(), self->main))
+    gate_function(&(weir_work){.user = &self->door});
+}
+
+// A profile function that stays away, on the thread of a worker, does not keep a wait beyond its time-out.
+static void time_out_is_kept_while_a_profile_is_delivered(void **state) {
+  (void)state;
+  slow_profile profile = {.main = pthread_self()};
+  weir_context *context;
+  const weir_context_options options = {.devices = "cpu:1", .profile = stand_in_the_door, .profile_user = &profile};
+  assert_int_equal(weir_context_create(&options, &context), WEIR_OK);
+  atomic_bool ran = false;
+  assert_int_equal(weir_submit(context, &(weir_task){.host = api_set_flag, .user = &ran}, NULL), WEIR_OK);
+  gate_await(&profile.door, 1);
+  api_expect(weir_finish_for(context, 50000000), WEIR_TIMEOUT, "finish", NULL);
+  gate_open(&profile.door);
   assert_int_equal(weir_finish(context), WEIR_OK);
   weir_context_release(context);
 }
@@ -227,6 +255,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(finish_tells_of_the_first_failure_once),
       cmocka_unit_test(time_out_keeps_the_failure_for_later),
+      cmocka_unit_test(time_out_is_kept_while_a_profile_is_delivered),
       cmocka_unit_test(cancel_skips_what_has_not_started),
       cmocka_unit_test(cancelling_an_idle_context_does_nothing),
       cmocka_unit_test(release_waits_for_tasks_in_flight),

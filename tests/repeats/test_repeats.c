@@ -18,6 +18,7 @@
 
 #include "engine/context.h"
 #include "weir/external.h"
+#include "weir/graph.h"
 #include "weir/group.h"
 #include "weir/sim.h"
 #include "weir/weir.h"
@@ -623,6 +624,27 @@ static void fill_window(program *self, weir_event **out_host, weir_event **out_t
   while (window_waits(self) == before) nap(100000);
 }
 
+// Submits the beginning of a pass, which is held back. Where an idle thread broke it off, this thread waits for room.
+typedef struct beginning {
+  program *shared;
+  pthread_t thread;
+  _Atomic bool done;
+} beginning;
+
+static void *begin_pass(void *argument) {
+  beginning *self = argument;
+  pass(self->shared, 0, TASKS / 2, 7);
+  atomic_store(&self->done, true);
+  return NULL;
+}
+
+static void hold_back(program *shared, beginning *self) {
+  *self = (beginning){.shared = shared};
+  uint64_t before = window_waits(shared);
+  assert_int_equal(pthread_create(&self->thread, NULL, begin_pass, self), 0);
+  while (!atomic_load(&self->done) && window_waits(shared) == before) nap(100000);
+}
+
 static void count_callback(void *user, weir_status status) {
   (void)status;
   ++*(int *)user;
@@ -661,12 +683,14 @@ static void calls_that_do_not_wait_leave_what_has_no_room(void **state) {
   program self;
   weir_event *host, *task;
   int called = 0;
+  beginning begun;
   wait_outside(&self, &host, &task);
-  pass(&self, 0, TASKS / 2, 7);
+  hold_back(&self, &begun);
   assert_true(statistics(&self).tasks > 0);
   assert_int_equal(weir_event_poll(task), WEIR_PENDING);
   assert_int_equal(weir_event_on_done(task, count_callback, &called), WEIR_OK);
   assert_int_equal(weir_host_event_signal(host, WEIR_OK), WEIR_OK);
+  pthread_join(begun.thread, NULL);
   expect(&self);
   assert_int_equal(called, 1);
   weir_event_release(host);
@@ -685,6 +709,69 @@ static void cancel_passes_a_thread_that_waits_for_room(void **state) {
   assert_int_equal(weir_event_wait(task, WEIR_FOREVER), WEIR_ERROR_CANCELLED);
   pthread_join(thread, NULL);
   assert_int_equal(weir_finish(self.context), WEIR_ERROR_CANCELLED);
+  weir_event_release(host);
+  weir_event_release(task);
+  close(&self);
+}
+
+// A call with a time-out does not wait longer for a thread that submits what was held back, and waits for room. Nothing makes room
+// until the calls have returned.
+static void time_outs_pass_a_thread_that_waits_for_room(void **state) {
+  (void)state;
+  enum { TIME_OUT = 50000000 };
+  program self;
+  weir_event *host, *task, *launched;
+  weir_group *group;
+  weir_graph *graph;
+  pthread_t thread;
+  wait_outside(&self, &host, &task);
+  assert_int_equal(weir_group_create(self.context, &group), WEIR_OK);
+  const uint32_t no = 0;
+  const weir_arg args[] = {weir_updates(self.buffers[0]), weir_value(&no, sizeof no)};
+  const weir_task behind = {.kernel = self.fail, .args = args, .arg_count = 2, .group = group};
+  assert_int_equal(weir_submit(self.context, &behind, NULL), WEIR_OK);
+  assert_int_equal(weir_graph_create(self.context, NULL, &graph), WEIR_OK);
+  assert_int_equal(weir_graph_add(graph, &(weir_task){.kernel = self.fail, .args = args, .arg_count = 2}, NULL),
+                   WEIR_OK);
+  assert_int_equal(weir_graph_launch(graph, &launched), WEIR_OK);
+  uint64_t before = window_waits(&self);
+  assert_int_equal(pthread_create(&thread, NULL, turn_away, &self), 0);
+  while (window_waits(&self) == before) nap(100000);
+  assert_int_equal(weir_finish_for(self.context, TIME_OUT), WEIR_TIMEOUT);
+  assert_non_null(strstr(weir_last_error(), "task"));
+  assert_int_equal(weir_event_wait(task, TIME_OUT), WEIR_TIMEOUT);
+  assert_int_equal(weir_event_wait(launched, 0), WEIR_TIMEOUT);
+  assert_int_equal(weir_group_wait(group, TIME_OUT), WEIR_TIMEOUT);
+  assert_int_equal(weir_graph_wait(graph, TIME_OUT), WEIR_TIMEOUT);
+  assert_int_equal(weir_host_event_signal(host, WEIR_OK), WEIR_OK);
+  pthread_join(thread, NULL);
+  assert_int_equal(weir_finish_for(self.context, WEIR_FOREVER), WEIR_OK);
+  expect(&self);
+  weir_event_release(host);
+  weir_event_release(task);
+  weir_event_release(launched);
+  assert_int_equal(weir_group_release(group), WEIR_OK);
+  weir_graph_release(graph);
+  close(&self);
+}
+
+// Nor does it wait longer for room itself. What is held back is submitted by and by, as far as there is room.
+static void time_outs_pass_what_has_no_room(void **state) {
+  (void)state;
+  enum { TIME_OUT = 50000000 };
+  program self;
+  weir_event *host, *task;
+  beginning begun;
+  wait_outside(&self, &host, &task);
+  hold_back(&self, &begun);
+  assert_int_equal(weir_event_wait(task, TIME_OUT), WEIR_TIMEOUT);
+  assert_int_equal(weir_finish_for(self.context, TIME_OUT), WEIR_TIMEOUT);
+  assert_int_equal(weir_host_event_signal(host, WEIR_OK), WEIR_OK);
+  pthread_join(begun.thread, NULL);
+  while (weir_finish_for(self.context, TIME_OUT) == WEIR_TIMEOUT) nap(100000);
+  pass(&self, TASKS / 2, TASKS, 7);
+  pass(&self, 0, TASKS, 8);
+  expect(&self);
   weir_event_release(host);
   weir_event_release(task);
   close(&self);
@@ -749,6 +836,8 @@ int main(void) {
       cmocka_unit_test(calls_that_do_not_wait_pass_a_thread_that_waits_for_room),
       cmocka_unit_test(calls_that_do_not_wait_leave_what_has_no_room),
       cmocka_unit_test(cancel_passes_a_thread_that_waits_for_room),
+      cmocka_unit_test(time_outs_pass_a_thread_that_waits_for_room),
+      cmocka_unit_test(time_outs_pass_what_has_no_room),
       cmocka_unit_test(groups_have_their_own_tasks),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
