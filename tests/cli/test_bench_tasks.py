@@ -24,6 +24,8 @@ class BenchTasks(CommandTest):
 
     def test_devices(self):
         self.weir("bench", "tasks", "--quick", "--device", "frob", code=2)
+        for name in ("submit", "ranges", "overhead", "metg", "parallelism", "barriers", "wait"):
+            self.refused(f"--device: {name} takes no device", "bench", "tasks", name, "--quick", "--device", "cpu")
         result = self.weir("bench", "copies", "--quick", "--device", "cpu", "--json")
         self.assertEqual(json.loads(result.stdout), [])
         self.assertIn("copies: skipped, --device cpu is not a CUDA device", result.stderr)

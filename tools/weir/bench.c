@@ -9,13 +9,16 @@
 typedef struct benchmark {
   const char *name;
   int (*run)(const weir__bench_options *options, weir__bench_report *report);
+  bool takes_device;
 } benchmark;
 
 static const benchmark benchmarks[] = {
-    {"submit", weir__bench_submit},     {"forms", weir__bench_forms},         {"ranges", weir__bench_ranges},
-    {"overhead", weir__bench_overhead}, {"metg", weir__bench_metg},           {"parallelism", weir__bench_parallelism},
-    {"tasks", weir__bench_tasks},       {"sequences", weir__bench_sequences}, {"copies", weir__bench_copies},
-    {"barriers", weir__bench_barriers}, {"pipeline", weir__bench_pipeline},   {"wait", weir__bench_wait},
+    {"submit", weir__bench_submit, false},    {"forms", weir__bench_forms, true},
+    {"ranges", weir__bench_ranges, false},    {"overhead", weir__bench_overhead, false},
+    {"metg", weir__bench_metg, false},        {"parallelism", weir__bench_parallelism, false},
+    {"tasks", weir__bench_tasks, true},       {"sequences", weir__bench_sequences, true},
+    {"copies", weir__bench_copies, true},     {"barriers", weir__bench_barriers, false},
+    {"pipeline", weir__bench_pipeline, true}, {"wait", weir__bench_wait, false},
 };
 
 enum { BENCHMARK_COUNT = sizeof(benchmarks) / sizeof(*benchmarks), DEFAULT_RUNS = 5, QUICK_RUNS = 1 };
@@ -57,7 +60,9 @@ int weir__bench_main(int argc, char **argv) {
   const weir__cli_option options[] = {
       {"json", WEIR__CLI_FLAG, &as_json, NULL, "print JSON", 0, 0},
       {"device", WEIR__CLI_TEXT, &device, "NAME",
-       "for forms, tasks and sequences (default cpu), copies (default cuda) and pipeline (default cpu:2)", 0, 0},
+       "for forms, tasks and sequences (default cpu), copies (default cuda) and pipeline (default cpu:2);\n"
+       "others take none",
+       0, 0},
       {"runs", WEIR__CLI_COUNT, &runs, "N", "measurements of each case (default 5; with --quick 1)", 1, 1000},
       {"quick", WEIR__CLI_FLAG, &quick, NULL, "small counts, to see that all works; times say little", 0, 0},
   };
@@ -78,6 +83,10 @@ int weir__bench_main(int argc, char **argv) {
   for (size_t i = 0; i < count; i++) {
     int index = find_benchmark(names[i]);
     if (index < 0) return WEIR__EXIT_USAGE;
+    if (device && !benchmarks[index].takes_device) {
+      weir__cli_error("bench", "--device: %s takes no device", names[i]);
+      return WEIR__EXIT_USAGE;
+    }
     chosen[index] = true;
   }
 

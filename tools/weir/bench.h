@@ -12,7 +12,7 @@ typedef struct weir__bench_options {
   uint32_t runs;      // measurements per result; at least 1
   bool quick;         // a smoke test: small counts, so that the whole benchmark takes a few seconds at most
   bool named;         // the user asked for this benchmark, so that what it lacks is an error
-  const char *device; // for `tasks`, `sequences`, `copies` and `pipeline`; NULL: the CPU, and the first CUDA device
+  const char *device; // for those that take one; NULL: the default of each
 } weir__bench_options;
 
 typedef struct weir__bench_report weir__bench_report;
