@@ -205,7 +205,7 @@ typedef struct weir_split_options {
   bool resident;
   // Name of a file with measured times. weir_split_create reads it if it exists; weir_split_save and weir_split_release
   // write it. A file that is damaged or cannot be read is ignored, and weir_split_warning says so. What is there and no
-  // regular file, such as a device, is neither read nor written.
+  // regular file, such as a device, is neither read nor written; a file that is no history is not replaced.
   const char *history;
 } weir_split_options;
 

@@ -18,6 +18,8 @@ enum { MOST_BYTES = 16 << 20 };
 
 static const char HEAD[] = "weir split history 1\n";
 
+enum { NAME_BYTES = sizeof "weir split history " - 1 }; // of the head, without the version
+
 static uint64_t hash(const char *text, size_t size) {
   return weir__hash_of(text, size).low;
 }
@@ -64,13 +66,47 @@ static bool is_no_file(const char *path) {
   return stat(path, &found) == 0 && !S_ISREG(found.st_mode);
 }
 
+// A file of somebody else's, which is left alone. One that is empty has nothing to lose.
+static bool is_foreign(const char *path) {
+  char head[NAME_BYTES];
+  FILE *file = fopen(path, "rb");
+  size_t bytes = file == NULL ? 0 : fread(head, 1, sizeof head, file);
+  if (file != NULL) fclose(file);
+  return bytes > 0 && (bytes < sizeof head || memcmp(head, HEAD, sizeof head) != 0);
+}
+
+// A file is made in the folder, and takes the place of the one that is there.
+static bool folder_takes(const char *path) {
+  const char *slash = strrchr(path, '/');
+  if (slash == NULL) return access(".", W_OK | X_OK) == 0;
+  char *folder = weir__allocate_string(path);
+  if (folder == NULL) return true; // the save will say so
+  folder[slash == path ? 1 : slash - path] = '\0';
+  bool takes = access(folder, W_OK | X_OK) == 0;
+  int why = errno;
+  weir__free(folder);
+  errno = why;
+  return takes;
+}
+
+weir_status weir__split_table_may_save(const char *path, char *out_text, size_t size) {
+  const char *why = NULL;
+  if (is_no_file(path))
+    why = "it is not a regular file";
+  else if (is_foreign(path))
+    why = "it is there, and is no history of Weir's";
+  else if (!folder_takes(path))
+    why = strerror(errno);
+  if (why == NULL) return WEIR_OK;
+  snprintf(out_text, size, "%s: it cannot be written: %s", path, why);
+  return WEIR_ERROR_IO;
+}
+
 weir_status weir__split_table_save(const weir__split_table *table, const uint64_t *ids, const char *path,
                                    char *out_text, size_t size) {
   static _Atomic unsigned saves; // several splits may write the same file
-  if (is_no_file(path)) {
-    snprintf(out_text, size, "%s: it cannot be written: it is not a regular file", path);
-    return WEIR_ERROR_IO;
-  }
+  weir_status may = weir__split_table_may_save(path, out_text, size);
+  if (may != WEIR_OK) return may;
   size_t bytes = 0, length = strlen(path) + 48;
   char *text = render(table, ids, &bytes), *beside = weir__allocate(length);
   if (text == NULL || beside == NULL) {
@@ -160,6 +196,9 @@ weir_status weir__split_table_load(weir__split_table *table, const uint64_t *ids
   weir__free(text);
   if (good) return WEIR_OK;
   weir__split_table_clear(table);
-  snprintf(out_text, size, "%s: this is no history, or a damaged one; it is ignored and will be rewritten", path);
+  bool foreign = is_foreign(path);
+  snprintf(out_text, size, "%s: this is %s", path,
+           foreign ? "no history of Weir's; it is ignored, and is not written to"
+                   : "a damaged history; it is ignored and will be rewritten");
   return WEIR_ERROR_IO;
 }

@@ -51,4 +51,7 @@ weir_status weir__split_table_save(const weir__split_table *table, const uint64_
 weir_status weir__split_table_load(weir__split_table *table, const uint64_t *ids, const char *path, char *out_text,
                                    size_t size);
 
+// Whether a table can be written there, as far as can be seen: not in place of what is no history. Errors: IO.
+weir_status weir__split_table_may_save(const char *path, char *out_text, size_t size);
+
 #endif // WEIR_SPLIT_TABLE_H

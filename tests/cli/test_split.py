@@ -79,7 +79,7 @@ class Split(CommandTest):
         self.assertAlmostEqual(first[0]["devices"][0]["share"], 0.5, delta=0.01)
         self.assertAlmostEqual(again[0]["devices"][0]["share"], 0.25, delta=0.01)
         with open(path, "w") as file:
-            file.write("no history")
+            file.write("weir split history 1\nno more")
         result = self.weir("split", *arguments)
         self.assertIn("history.txt", result.stderr)
         self.refused("/nowhere/h: ", "split", *arguments[:-1], "/nowhere/h")

@@ -217,6 +217,34 @@ static void damage(const char *path, long at, const char *bytes, size_t count) {
   assert_int_equal(fclose(file), 0);
 }
 
+// A file of the user's whose name was given by mistake keeps its contents.
+static void no_history_is_not_replaced(void **state) {
+  (void)state;
+  static const char *const theirs[] = {"weir", "all that I have\n", "weir split bread\n"};
+  for (size_t i = 0; i < sizeof theirs / sizeof theirs[0]; i++) {
+    char path[] = "/tmp/weir-split-XXXXXX", found[64] = "";
+    int made = mkstemp(path);
+    size_t bytes = strlen(theirs[i]);
+    assert_int_equal(write(made, theirs[i], bytes), bytes);
+    weir_context *context = NULL;
+    weir_split *split = NULL;
+    rig_ok(weir_context_create(&(weir_context_options){.devices = "cpu:1"}, &context));
+    rig_ok(weir_split_create(context, &(weir_split_options){.history = path}, &split));
+    assert_non_null(strstr(weir_split_warning(split), "no history"));
+    assert_int_equal(weir_split_save(split), WEIR_ERROR_IO);
+    assert_non_null(strstr(weir_last_error(), path));
+    assert_int_equal(weir_split_release(split), WEIR_ERROR_IO);
+    weir_context_release(context);
+    assert_int_equal(pread(made, found, sizeof found, 0), bytes);
+    assert_memory_equal(found, theirs[i], bytes);
+    struct stat there, opened;
+    assert_int_equal(stat(path, &there) | fstat(made, &opened), 0);
+    assert_int_equal(there.st_ino, opened.st_ino);
+    close(made);
+    unlink(path);
+  }
+}
+
 static void history_is_kept_and_damaged_history_is_not(void **state) {
   (void)state;
   char path[] = "/tmp/weir-split-XXXXXX";
@@ -241,7 +269,7 @@ static void history_is_kept_and_damaged_history_is_not(void **state) {
     long at;
     const char *bytes;
     size_t count;
-  } damages[] = {{0, "WEIR", 4}, {30, "x", 1}, {60, "\0\0", 2}, {22, "", 0}};
+  } damages[] = {{19, "9", 1}, {30, "x", 1}, {60, "\0\0", 2}, {22, "", 0}};
   for (size_t i = 0; i < sizeof damages / sizeof damages[0]; i++) {
     if (damages[i].count > 0)
       damage(path, damages[i].at, damages[i].bytes, damages[i].count);
@@ -331,6 +359,7 @@ int main(void) {
       cmocka_unit_test(without_devices_a_launch_is_refused),
       cmocka_unit_test(updates_are_split_but_not_run_again),
       cmocka_unit_test(poisoned_input_and_cancelling_skip_a_launch),
+      cmocka_unit_test(no_history_is_not_replaced),
       cmocka_unit_test(history_is_kept_and_damaged_history_is_not),
       cmocka_unit_test(history_is_a_regular_file),
       cmocka_unit_test(frames_in_flight_go_to_all_devices),
