@@ -207,6 +207,22 @@ class Replay(CommandTest):
                 with open(place(f"c-{name}.{ending}")) as file:
                     self.assertIn(f"{name} on sim:ideal, hazards by buffer", file.read())
 
+    def test_timelines_that_cannot_be_written(self):
+        """That is said before the run, which has no such device."""
+        small = write("small.jsonl", SMALL)
+        for name in ("/nowhere/t.json", "/nowhere/t.html", os.path.join(small, "t.json")):
+            self.refused(f"--timeline: {name}: ", "replay", small, "--device", "sim:nowhere", "--timeline", name)
+        self.refused("--timeline: /nowhere/t-small.json: ", "replay", small, stream("squeezenet"), "--device", "sim:nowhere",
+                     "--timeline", "/nowhere/t.json")
+        os.makedirs(place("folder.json"), exist_ok=True)
+        self.refused("folder.json: Is a directory", "replay", small, "--device", "sim:nowhere", "--timeline", place("folder.json"))
+        path = place("kept.json")
+        with open(path, "w") as file:
+            file.write("kept")
+        self.refused("sim: nowhere", "replay", small, "--device", "sim:nowhere", "--timeline", path)
+        with open(path) as file:
+            self.assertEqual(file.read(), "kept")
+
     def test_hostile_names(self):
         lines = [SMALL[0].replace("small", "../../x/<b>"), *SMALL[1:]]
         path = write("hostile.jsonl", lines)

@@ -85,6 +85,12 @@ class Run(CommandTest):
                              "--timeline", os.path.join(FOLDER.name, "run" + ending), "--launcher", path, "program",
                              code=1)
 
+    def test_timeline_that_cannot_be_written(self):
+        ran = os.path.join(FOLDER.name, "ran")
+        path = launcher("touches", "mpirun (Open MPI) 4.1.4", does=f"touch {ran}")
+        self.refused("--timeline: /nowhere/t.json: ", "run", "-n", "2", "--timeline", "/nowhere/t.json", "--launcher", path, "program")
+        self.assertFalse(os.path.exists(ran))
+
     def test_ranks(self):
         """Each launcher that is here starts as many as were asked for, each on its share of the cores."""
         os.environ.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")

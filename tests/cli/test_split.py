@@ -82,7 +82,28 @@ class Split(CommandTest):
             file.write("weir split history 1\nno more")
         result = self.weir("split", *arguments)
         self.assertIn("history.txt", result.stderr)
-        self.refused("/nowhere/h: ", "split", *arguments[:-1], "/nowhere/h")
+
+    def test_no_history_is_not_replaced(self):
+        path = place("text.txt")
+        with open(path, "w") as file:
+            file.write("no history")
+        self.refused("text.txt: it cannot be written: it is there, and is no history", "split", "--devices", "sim:plain",
+                     "--policy", "history", "--history", path)
+        with open(path) as file:
+            self.assertEqual(file.read(), "no history")
+
+    def test_files_that_cannot_be_written(self):
+        """That is said before the run, which has no such device."""
+        for option, policy, name in (("--history", "history", "/nowhere/h"), ("--plot", "auto", "/nowhere/p.svg")):
+            self.refused(f"{option}: {name}: ", "split", "--devices", "sim:nowhere", "--policy", policy, option, name)
+        self.refused("--plot: /nowhere/p-static.svg: ", "split", "--devices", "sim:nowhere", "--policy", "all", "--plot", "/nowhere/p.svg")
+        self.assertFalse(os.path.exists("/nowhere"))
+        path = place("kept.svg")
+        with open(path, "w") as file:
+            file.write("kept")
+        self.refused("sim: nowhere", "split", "--devices", "sim:nowhere", "--plot", path)
+        with open(path) as file:
+            self.assertEqual(file.read(), "kept")
 
     def test_table(self):
         text = self.weir("split", "--devices", THREE, "--policy", "all", "--rounds", "3", "--groups", "1000").stdout

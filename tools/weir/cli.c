@@ -6,6 +6,8 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 void weir__cli_error(const char *command, const char *format, ...) {
   va_list arguments;
@@ -15,6 +17,33 @@ void weir__cli_error(const char *command, const char *format, ...) {
   vfprintf(stderr, format, arguments);
   fputc('\n', stderr);
   va_end(arguments);
+}
+
+// Whether files can be made in the folder of a path.
+static bool folder_takes(const char *path) {
+  const char *slash = strrchr(path, '/');
+  if (!slash) return access(".", W_OK | X_OK) == 0;
+  char *folder = strndup(path, slash == path ? 1 : (size_t)(slash - path));
+  bool takes = folder && access(folder, W_OK | X_OK) == 0;
+  int why = errno;
+  free(folder);
+  errno = why;
+  return takes;
+}
+
+bool weir__cli_can_write(const char *command, const char *option, const char *path) {
+  struct stat found;
+  bool can = stat(path, &found) == 0;
+  if (can && S_ISDIR(found.st_mode)) {
+    errno = EISDIR;
+    can = false;
+  } else if (can) {
+    can = access(path, W_OK) == 0;
+  } else if (errno == ENOENT) {
+    can = folder_takes(path);
+  }
+  if (!can) weir__cli_error(command, "--%s: %s: %s", option, path, strerror(errno));
+  return can;
 }
 
 int weir__cli_exit_code(weir_status status) {

@@ -76,6 +76,10 @@ void weir__cli_usage(const weir__cli_command *command, FILE *file);
 // Prints "weir COMMAND: text" to stderr.
 __attribute__((format(printf, 2, 3))) void weir__cli_error(const char *command, const char *format, ...);
 
+// Whether a file that is written at the end of a run can be: its folder is there, and so on. Touches nothing; what is wrong is said
+// on stderr, as of --OPTION.
+bool weir__cli_can_write(const char *command, const char *option, const char *path);
+
 // The exit code for a failed call: 3 for what the machine lacks, 2 for bad arguments and files, else 1.
 int weir__cli_exit_code(weir_status status);
 

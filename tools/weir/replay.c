@@ -228,6 +228,17 @@ static bool have_own_timelines(char **paths, weir__stream **streams, size_t coun
   return true;
 }
 
+// Before the first run, which may take long.
+static bool can_write_timelines(const weir__replay_options *options, weir__stream **streams, size_t count) {
+  bool can = true;
+  for (size_t i = 0; i < count && can; i++) {
+    char *path = timeline_path(options, streams[i]->name, count > 1);
+    can = !path || weir__cli_can_write("replay", "timeline", path); // without memory the run says so
+    free(path);
+  }
+  return can;
+}
+
 // On a CUDA device, a context that does nothing while others come and go: the driver's own context, which takes long to
 // make, then stays. NULL elsewhere, and where there is no such device, as the first run will say.
 static weir_context *keep_device(const weir__replay_options *options) {
@@ -382,7 +393,9 @@ int weir__replay_main(int argc, char **argv) {
     weir__cli_error("replay", "no memory");
     return WEIR__EXIT_FAILED;
   }
-  bool read = read_streams(paths, count, streams) && (!options.timeline || have_own_timelines(paths, streams, count));
+  bool read = read_streams(paths, count, streams);
+  if (read && options.timeline)
+    read = have_own_timelines(paths, streams, count) && can_write_timelines(&options, streams, count);
   weir_context *keeper = read ? keep_device(&options) : NULL;
   exit_code = read ? replay_all(&options, paths, streams, count, as_json) : WEIR__EXIT_USAGE;
   weir_context_release(keeper);

@@ -243,6 +243,8 @@ int weir__run_main(int argc, char **argv) {
     weir__cli_error("run", at >= argc ? "no program is named" : "-n says how many ranks, and must be given");
     return WEIR__EXIT_USAGE;
   }
-  if (options.timeline && !weir__run_timeline_valid("run", options.timeline, options.ranks)) return WEIR__EXIT_USAGE;
+  if (options.timeline && (!weir__run_timeline_valid("run", options.timeline, options.ranks) ||
+                           (!options.print && !weir__cli_can_write("run", "timeline", options.timeline))))
+    return WEIR__EXIT_USAGE;
   return run(&options, argv + at);
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cli.h"
+#include "split/table.h"
 #include "splitting.h"
 
 static const char summary[] = "Cuts launches of a kernel over several devices, as a policy says, and shows what each "
@@ -63,6 +64,17 @@ static bool valid(weir__splitting *options, const char *shares, const char *plot
   return false;
 }
 
+// Whether the files that a run writes at its end can be written. An empty name is refused with the split.
+static bool can_write(const weir__splitting *options, const char *plot) {
+  char text[512];
+  if (options->history && *options->history &&
+      weir__split_table_may_save(options->history, text, sizeof text) != WEIR_OK) {
+    weir__cli_error("split", "--history: %s", text);
+    return false;
+  }
+  return !plot || weir__splitting_can_plot(options, plot);
+}
+
 // The names in WEIR__SPLITTING_POLICIES before the last one, which stands for all of them.
 static void choose_policies(int chosen, weir__splitting *options) {
   static const char *const names[WEIR__SPLITTING_MOST_POLICIES] = {"static", "history", "queue",
@@ -114,7 +126,7 @@ int weir__split_main(int argc, char **argv) {
   options.work = (uint32_t)work;
   options.rounds = (uint32_t)rounds;
   choose_policies(policy, &options);
-  if (!valid(&options, shares, plot)) return WEIR__EXIT_USAGE;
+  if (!valid(&options, shares, plot) || !can_write(&options, plot)) return WEIR__EXIT_USAGE;
   if (groups * weir__splitting_words(&options) >= (uint64_t)INT32_MAX) {
     weir__cli_error("split", "--groups, --work: more than 2^31 numbers");
     return WEIR__EXIT_USAGE;

@@ -63,6 +63,9 @@ double weir__splitting_use(const weir__splitting_result *result, const weir__spl
 // Show what was measured. Return an exit code.
 int weir__splitting_print(const weir__splitting *options, const weir__splitting_result *result);
 int weir__splitting_print_json(const weir__splitting *options, const weir__splitting_result *result);
+// Whether the plots can be written, as far as can be seen before the run; what is wrong is said on stderr.
+bool weir__splitting_can_plot(const weir__splitting *options, const char *path);
+
 // One plot for each policy: of several, each in a file with "-POLICY" before the ending.
 int weir__splitting_plot(const weir__splitting *options, const weir__splitting_result *result, const char *path);
 

@@ -252,21 +252,39 @@ static int plot_policy(const weir__splitting *options, const weir__splitting_res
   return WEIR__EXIT_USAGE;
 }
 
-int weir__splitting_plot(const weir__splitting *options, const weir__splitting_result *result, const char *path) {
+// The file of a policy's plot; NULL: no memory.
+static char *plot_name(const weir__splitting *options, uint32_t policy, const char *path) {
   size_t stem = strlen(path) - strlen(".svg"), size = strlen(path) + sizeof "-history";
-  shares_plot_round *rounds = calloc(options->rounds, sizeof *rounds);
+  bool several = options->policy_count > 1;
   char *name = malloc(size);
-  int exit_code = WEIR__EXIT_OK;
-  if (!rounds || !name) {
-    weir__cli_error("split", "no memory for the plot");
-    exit_code = WEIR__EXIT_FAILED;
+  if (name)
+    snprintf(name, size, "%.*s%s%s.svg", (int)stem, path, several ? "-" : "", several ? options->policies[policy] : "");
+  return name;
+}
+
+bool weir__splitting_can_plot(const weir__splitting *options, const char *path) {
+  bool can = true;
+  for (uint32_t i = 0; i < options->policy_count && can; i++) {
+    char *name = plot_name(options, i, path);
+    can = !name || weir__cli_can_write("split", "plot", name); // without memory the plot says so
+    free(name);
   }
+  return can;
+}
+
+int weir__splitting_plot(const weir__splitting *options, const weir__splitting_result *result, const char *path) {
+  shares_plot_round *rounds = calloc(options->rounds, sizeof *rounds);
+  int exit_code = WEIR__EXIT_OK;
   for (uint32_t i = 0; i < options->policy_count && exit_code == WEIR__EXIT_OK; i++) {
-    snprintf(name, size, "%.*s%s%s.svg", (int)stem, path, options->policy_count > 1 ? "-" : "",
-             options->policy_count > 1 ? options->policies[i] : "");
-    exit_code = plot_policy(options, result, i, name, rounds);
+    char *name = plot_name(options, i, path);
+    if (rounds && name) {
+      exit_code = plot_policy(options, result, i, name, rounds);
+    } else {
+      weir__cli_error("split", "no memory for the plot");
+      exit_code = WEIR__EXIT_FAILED;
+    }
+    free(name);
   }
   free(rounds);
-  free(name);
   return exit_code;
 }
