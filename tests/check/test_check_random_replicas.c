@@ -2,7 +2,7 @@
 //
 // Random programs on three memories, with the transfers that they need: their timelines are proved. With tasks moved, transfers
 // left out, and storages and ranges changed at random, no timeline is proved in which a task reads anything but what the last
-// task before it wrote. That is found by playing the timeline byte by byte.
+// task before it wrote, or what was there if none did. That is found by playing the timeline byte by byte.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -145,7 +145,12 @@ static weir__timeline *make(uint64_t seed) {
   maker m = {.timeline = create(), .seed = seed, .next_storage = 1};
   for (uint32_t b = 0; b < BUFFERS; b++) {
     for (uint32_t k = 0; k < MEMORIES; k++) m.storage[b][k] = m.next_storage++;
-    add_task(&m, WEIR_WRITE, b, (uint32_t)random_in(&m.seed, 0, MEMORIES), 0, BYTES);
+    uint32_t memory = (uint32_t)random_in(&m.seed, 0, MEMORIES);
+    if (random_in(&m.seed, 0, 3) > 0) {
+      add_task(&m, WEIR_WRITE, b, memory, 0, BYTES);
+    } else {
+      for (int i = 0; i < BYTES; i++) m.valid[b][memory][i] = true; // nobody wrote what is there
+    }
   }
   for (int i = 0; i < STEPS; i++) {
     uint64_t lo = random_in(&m.seed, 0, 2) ? 0 : random_in(&m.seed, 0, BYTES);
@@ -176,7 +181,7 @@ static int compare_times(const void *a, const void *b) {
   return x->puts < y->puts ? -1 : x->puts > y->puts; // a transfer reads, then brings
 }
 
-// The task that writes a byte of a buffer last before another one, in the program.
+// The task that writes a byte of a buffer last before another one, in the program; SIZE_MAX: none.
 static size_t last_writer(const use *uses, size_t count, uint64_t buffer, uint64_t byte, size_t before) {
   size_t last = SIZE_MAX;
   for (size_t i = 0; i < count; i++) {
@@ -187,22 +192,29 @@ static size_t last_writer(const use *uses, size_t count, uint64_t buffer, uint64
   return last;
 }
 
-// Whether a task reads something else than in the program. Contents are known by who wrote them. A byte that no task has written, as
-// where the only write was made shorter, is undefined, and nothing is wrong to read there.
+// Whether a task reads something else than in the program. Contents are known by who wrote them, or by the storage that
+// had them at first. A byte that no task has written before is right if all who read it find the same.
 static bool is_wrong(const weir__timeline *t) {
   static use uses[MOST_ACCESSES];
   static size_t contents[STORAGES][BYTES];
-  size_t carried[BYTES] = {0}, count = list_uses(t, uses);
+  size_t carried[BYTES] = {0}, unwritten[BUFFERS + 1][BYTES], count = list_uses(t, uses);
   if (races(uses, count)) return true;
-  memset(contents, 0xff, sizeof contents);
+  memset(unwritten, 0xff, sizeof unwritten);
+  for (size_t i = 0; i < STORAGES; i++) {
+    for (size_t k = 0; k < BYTES; k++) contents[i][k] = MOST_TASKS + i;
+  }
   qsort(uses, count, sizeof *uses, compare_times);
   for (size_t i = 0; i < count; i++) {
     const use *one = &uses[i];
     for (uint64_t byte = one->lo; byte < one->hi; byte++) {
       size_t *there = &contents[one->storage][byte];
-      size_t writer = one->reads ? last_writer(uses, count, one->buffer, byte, one->task) : SIZE_MAX;
-      if (writer != SIZE_MAX && *there != writer) return true;
-      if (one->reads) carried[byte] = *there;
+      if (one->reads) {
+        size_t wanted = last_writer(uses, count, one->buffer, byte, one->task);
+        size_t *first = &unwritten[one->buffer][byte];
+        if (wanted == SIZE_MAX) wanted = *first = *first == SIZE_MAX ? *there : *first;
+        if (*there != wanted) return true;
+        carried[byte] = *there;
+      }
       if (one->puts) *there = one->brings ? carried[byte] : one->task;
     }
   }
@@ -220,16 +232,26 @@ static void disturb_access(weir__timeline *t, uint64_t *seed) {
   }
 }
 
+// A transfer brings what it reads to another place, or what only reads becomes a transfer.
+static void disturb_destination(weir__timeline *t, uint64_t *seed) {
+  weir__timeline_task *task = &t->tasks[random_in(seed, 0, t->task_count)];
+  const weir__timeline_access *other = &t->accesses[random_in(seed, 0, t->access_count)];
+  if (task->access_count == 1 && t->accesses[task->access_first].mode == WEIR_READ)
+    task->destination = (weir__timeline_destination){other->storage, (uint32_t)other->memory};
+}
+
 static void disturb(weir__timeline *t, uint64_t *seed) {
   for (uint64_t i = random_in(seed, 1, 4); i > 0; i--) {
     size_t index = random_in(seed, 0, t->task_count);
     weir__timeline_task *task = &t->tasks[index];
-    uint64_t length = task->end_ns - task->start_ns, move = random_in(seed, 0, 60), what = random_in(seed, 0, 4);
+    uint64_t length = task->end_ns - task->start_ns, move = random_in(seed, 0, 60), what = random_in(seed, 0, 5);
     if (what <= 1) {
       task->start_ns = task->start_ns + move > 30 ? task->start_ns + move - 30 : 0;
       task->end_ns = task->start_ns + length;
     } else if (what == 2) {
       disturb_access(t, seed);
+    } else if (what == 3) {
+      disturb_destination(t, seed);
     } else if (task->destination.storage != 0) {
       memmove(task, task + 1, (t->task_count - index - 1) * sizeof *task);
       t->task_count--;

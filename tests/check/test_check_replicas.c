@@ -171,6 +171,23 @@ static void plant_replica_in_use(weir__timeline *t) {
   move(t, HOME, 45);
   move(t, BACK, 46);
 }
+// What is on the host already is brought there once more, behind the message in the program.
+static void bring_again(weir__timeline *t) {
+  t->tasks[CHANGE].destination = (weir__timeline_destination){access_of(t, CHANGE)->storage, 0};
+  *access_of(t, CHANGE) = *access_of(t, HOME);
+}
+static void plant_brought_again_in_use(weir__timeline *t) {
+  bring_again(t);
+  move(t, CHANGE, 20);
+  t->tasks[SEND].start_ns = 25;
+}
+// Nobody wrote either buffer. The other one's contents are brought to where this one's are, before they are sent.
+static void plant_storage_of_unwritten(weir__timeline *t) {
+  t->tasks[MAKE].destination = (weir__timeline_destination){access_of(t, SEND)->storage, 0};
+  *access_of(t, MAKE) = *access_of(t, SEND_COPY);
+  move(t, HOME, 0);
+  move(t, MAKE, 10);
+}
 // Another buffer gets the card's storage before the bytes are home.
 static void plant_storage(weir__timeline *t) {
   access_of(t, COPY)->storage = DEVICE;
@@ -271,6 +288,11 @@ static const struct {
      "the writes run against program order"},
     {"replica overwritten while it is read", plant_replica_in_use, "WAR broken: " HOMED " reads", BACKED " brings",
      "the write starts before the read ends"},
+    {"brought once more while it is read", plant_brought_again_in_use, "WAR broken: " SENT " reads",
+     "task 'change' (id 4 of rank 0, call 4) brings", "the later write starts before the earlier read ends"},
+    {"unwritten contents in the place of others", plant_storage_of_unwritten,
+     "STORAGE broken: task 'make' (id 1 of rank 0, call 2) brings buffer 6", SENT " reads buffer 7",
+     "the storage was given away while its contents were still needed"},
     {"storage of a replica given away", plant_storage, "STORAGE broken: ", "in storage 9", "before the first one ends"},
     {"sent from what is no copy", plant_no_copy, "MESSAGE: " SENT_COPY, "",
      "does not read one range of a shared buffer"},
@@ -314,6 +336,10 @@ static void test_right(void **state) {
   timeline->tasks[MAKE].access_count = 0;
   if (weir__check_ranks_alone(timeline, NULL, &report) != WEIR__CHECK_PROVED) fail_msg("%s", report.text);
   receive_on_device(timeline);
+  if (weir__check_ranks_alone(timeline, NULL, &report) != WEIR__CHECK_PROVED) fail_msg("%s", report.text);
+  weir__timeline_destroy(timeline);
+  timeline = make();
+  bring_again(timeline);
   if (weir__check_ranks_alone(timeline, NULL, &report) != WEIR__CHECK_PROVED) fail_msg("%s", report.text);
   weir__timeline_destroy(timeline);
 }

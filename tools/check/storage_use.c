@@ -12,7 +12,8 @@ static const char *hazard_name(const weir__checked_access *first, const weir__ch
   return first->object == second->object ? within_object : "STORAGE";
 }
 
-// The access reads what is not there: `there` wrote the interval before it in time, though it is not what the program reads.
+// The access reads what is not there, or what is overwritten meanwhile: `there` is the last write of the interval that
+// started before it.
 static void report_lost(weir__checker *checker, uint32_t index, uint32_t there, const weir__interval *interval) {
   const weir__checked_access *access = &checker->accesses[index], *other = &checker->accesses[there];
   if (access->object != other->object) {
@@ -34,8 +35,12 @@ static void check_read(weir__checker *checker, uint32_t index, const weir__inter
     const weir__flow *flow = &checker->flows[access->first_flow + *flow_index];
     if (flow->hi <= interval->lo) continue;
     if (flow->lo >= interval->hi) return;
-    if (!flow->reported && flow->writer != interval->version && interval->writer != *reported) {
-      const weir__checked_access *there = &checker->accesses[interval->writer];
+    const weir__checked_access *there = &checker->accesses[interval->writer];
+    // Contents that nobody wrote have one version, whatever their object. A transfer may bring the right version again,
+    // during the read.
+    bool lost = flow->writer != interval->version || there->object != access->object;
+    bool races = access->mode == WEIR_READ && there->end_ns > access->start_ns;
+    if (!flow->reported && (lost || races) && interval->writer != *reported) {
       uint64_t lo = flow->lo > interval->lo ? flow->lo : interval->lo,
                hi = flow->hi < interval->hi ? flow->hi : interval->hi;
       bool wrong = flow->writer != WEIR__NO_ACCESS || there->object == access->object ||
