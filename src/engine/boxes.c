@@ -151,16 +151,3 @@ bool weir__prepare_read(weir_context *context, weir_buffer *buffer, uint64_t lo,
   weir__box_pool_begin(&context->order.ranges.boxes, live);
   return weir__buffer_prepare(buffer, live, WEIR_READ, lo, hi, NULL);
 }
-
-static void add_readers(void *user, uint64_t lo, uint64_t hi, weir__segment *segment) {
-  weir_context *context = user;
-  const weir__id *readers = weir__segment_readers(segment);
-  for (uint32_t i = 0; i < segment->reader_count; i++) {
-    if (weir__live(&context->host.window.live, readers[i]))
-      weir__dependences_add(&context->order.dependences, readers[i], WEIR__HAZARD_WAR, false, lo, hi);
-  }
-}
-
-void weir__depend_on_readers(weir_context *context, weir_buffer *buffer, uint64_t lo, uint64_t hi) {
-  weir__buffer_visit(buffer, lo, hi, add_readers, context);
-}

@@ -36,8 +36,4 @@ bool weir__prepare_boxes(weir_context *context, const weir__access *accesses, ui
 // The same for a read of one range. O(1) if no buffer is used by boxes.
 bool weir__prepare_read(weir_context *context, weir_buffer *buffer, uint64_t lo, uint64_t hi);
 
-// Adds to the dependences all readers in flight of some byte in [lo, hi) of a buffer that is used by boxes. Contents move by
-// ranges, so a transfer writes to bytes beside those that its reader or writer uses.
-void weir__depend_on_readers(weir_context *context, weir_buffer *buffer, uint64_t lo, uint64_t hi);
-
 #endif // WEIR_ENGINE_BOXES_H

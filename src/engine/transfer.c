@@ -67,6 +67,15 @@ static bool is_as_copied(const weir_buffer *buffer) {
   return buffer->ranged || buffer->whole.writer <= buffer->copied_in;
 }
 
+static void add_readers(void *user, uint64_t lo, uint64_t hi, weir__segment *segment) {
+  weir_context *context = user;
+  const weir__id *readers = weir__segment_readers(segment);
+  for (uint32_t i = 0; i < segment->reader_count; i++) {
+    if (weir__live(&context->host.window.live, readers[i]))
+      weir__dependences_add(&context->order.dependences, readers[i], WEIR__HAZARD_WAR, false, lo, hi);
+  }
+}
+
 void weir__enter_transfer(weir_context *context, weir_buffer *buffer, const weir__lacking *bytes, uint32_t destination,
                           const weir__block *fresh, bool skippable, weir_event *event) {
   uint64_t lo = bytes->lo, hi = bytes->hi;
@@ -82,7 +91,8 @@ void weir__enter_transfer(weir_context *context, weir_buffer *buffer, const weir
   // Another device could still read the memory of one that is lost.
   atomic_store_explicit(&task->dropped, is_lost(context, source), memory_order_relaxed);
   weir__depend_on_arrivals(context, buffer, source, lo, hi);
-  if (buffer->boxed) weir__depend_on_readers(context, buffer, lo, hi);
+  // What is between the rows of a box is there already, too: it is written while tasks may read it.
+  if (buffer->boxed || bytes->some_there) weir__buffer_visit(buffer, lo, hi, add_readers, context);
   weir__buffer_access(buffer, &context->order.ranges, &context->host.window.live, task->id, WEIR_READ, lo, hi,
                       dependences);
   for (size_t dependence = 0; dependence < dependences->count; dependence++)
@@ -208,13 +218,13 @@ static bool written_before(const weir__access *accesses, uint32_t index, bool an
   return false;
 }
 
-static void write_back(weir_context *context, const weir__access *access, uint64_t lo, uint64_t hi, bool skippable,
-                       weir_event *event) {
+static void write_back(weir_context *context, const weir__access *access, uint64_t lo, uint64_t hi, bool some_there,
+                       bool skippable, weir_event *event) {
   if (event != NULL) {
     event->references++;
     event->tasks++;
   }
-  weir__lacking bytes = {.lo = lo, .hi = hi, .source = access->space};
+  weir__lacking bytes = {.lo = lo, .hi = hi, .source = access->space, .some_there = some_there};
   weir__enter_transfer(context, access->buffer, &bytes, access->buffer->home, NULL, skippable, event);
 }
 
@@ -244,7 +254,7 @@ void weir__write_back(weir_context *context, const weir__access *accesses, uint3
       if (accesses[j].hi > hi) hi = accesses[j].hi;
     }
     bool skippable = !merge && !by_parts && access->box == 0; // of a merged range a part may be good
-    write_back(context, access, lo, hi, skippable, event);
+    write_back(context, access, lo, hi, merge, skippable, event);
   }
 }
 

@@ -76,10 +76,12 @@ weir__admit_result weir__transfer_accesses(weir_context *context, const weir__su
                                            const weir__access *accesses, uint32_t count, uint32_t *out_write_backs,
                                            weir_status *out_status);
 
-// Bytes that a space lacks, and the space to take them from.
+// Bytes that a space lacks, and the space to take them from. `some_there`: it has some of them, which tasks in flight may
+// read there.
 typedef struct weir__lacking {
   uint64_t lo, hi;
   uint32_t source;
+  bool some_there;
 } weir__lacking;
 
 // The three steps of a transfer, for who has found room in the window. The first bytes of [lo, hi) that `space` lacks; false: it has

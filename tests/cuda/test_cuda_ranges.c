@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/allocate.h"
+#include "gate.h"
 #include "share.h"
 #include "weir/graph.h"
 
@@ -360,28 +361,57 @@ static void test_written_twice(void **state) {
   run_on_pairs(written_twice);
 }
 
-// A graph with more writes than the window has room for copies back: what lies between them in the caller's memory, and was
-// written elsewhere, stays.
-static void merged_write_backs(share *s) {
-  enum { WRITES = 10, EACH = 16 };
-  static const uint32_t ONE = 1, VALUE = 500;
-  uint32_t numbers[COUNT];
-  weir_buffer *buffer;
+// A graph with more writes than the window has room for copies back.
+enum { WRITES = 10, EACH = 16, VALUE = 500 };
+
+static weir_graph *graph_of_writes(const share *s, weir_buffer *buffer) {
+  static const uint32_t one = 1, value = VALUE;
   weir_graph *graph;
-  weir_device *elsewhere = pair_of(s).left == s->cuda ? pair_of(s).right : pair_of(s).left;
-  for (uint32_t i = 0; i < COUNT; i++) numbers[i] = i;
-  share_ok(weir_buffer_wrap(s->context, numbers, BYTES, &buffer));
   share_ok(weir_graph_create(s->context, NULL, &graph));
   for (uint32_t i = 0; i < WRITES; i++) {
-    weir_arg set[] = {weir_writes_range(buffer, i * EACH * WORD, WORD), weir_value(&ONE, 4), weir_value(&VALUE, 4)};
+    weir_arg set[] = {weir_writes_range(buffer, i * EACH * WORD, WORD), weir_value(&one, 4), weir_value(&value, 4)};
     weir_task task = {.kernel = s->set, .device = s->cuda, .args = set, .arg_count = 3};
     share_ok(weir_graph_add(graph, &task, NULL));
   }
+  return graph;
+}
+
+static bool is_written(uint32_t i) {
+  return i % EACH == 0 && i / EACH < WRITES;
+}
+
+// What lies between the writes in the caller's memory, and was written elsewhere, stays.
+static void merged_write_backs(share *s) {
+  uint32_t numbers[COUNT];
+  weir_buffer *buffer;
+  weir_device *elsewhere = pair_of(s).left == s->cuda ? pair_of(s).right : pair_of(s).left;
+  for (uint32_t i = 0; i < COUNT; i++) numbers[i] = i;
+  share_ok(weir_buffer_wrap(s->context, numbers, BYTES, &buffer));
+  weir_graph *graph = graph_of_writes(s, buffer);
   submit(s, s->step, elsewhere, buffer, 0, COUNT, 4, NULL);
   share_ok(weir_graph_launch(graph, NULL));
   share_ok(weir_finish(s->context));
-  for (uint32_t i = 0; i < COUNT; i++)
-    assert_int_equal(numbers[i], i % EACH == 0 && i / EACH < WRITES ? VALUE : stepped(i, 4));
+  for (uint32_t i = 0; i < COUNT; i++) assert_int_equal(numbers[i], is_written(i) ? VALUE : stepped(i, 4));
+  share_ok(weir_graph_release(graph));
+  share_ok(weir_buffer_release(buffer));
+}
+
+// The copy back writes it, too, with the same bytes: it waits for a task that reads there.
+static void merged_write_backs_wait(share *s) {
+  uint32_t numbers[COUNT] = {0};
+  gate held = {0};
+  weir_buffer *buffer;
+  weir_event *launched, *read;
+  share_ok(weir_buffer_wrap(s->context, numbers, BYTES, &buffer));
+  weir_graph *graph = graph_of_writes(s, buffer);
+  weir_arg between = weir_reads_range(buffer, WORD, WORD);
+  share_ok(gate_submit(s->context, &held, &between, 1, &read));
+  share_ok(weir_graph_launch(graph, &launched));
+  assert_int_equal(weir_event_wait(launched, 5000000), WEIR_TIMEOUT); // it ends with its copy back
+  gate_open(&held);
+  share_ok(share_await(read));
+  share_ok(share_await(launched));
+  for (uint32_t i = 0; i < COUNT; i++) assert_int_equal(numbers[i], is_written(i) ? VALUE : 0);
   share_ok(weir_graph_release(graph));
   share_ok(weir_buffer_release(buffer));
 }
@@ -390,6 +420,7 @@ static void test_merged_write_backs(void **state) {
   (void)state;
   share_run_with(&(weir_context_options){.devices = "cuda:0,cuda:1", .window = 8}, merged_write_backs);
   share_run_with(&(weir_context_options){.devices = "cuda,cpu:1", .window = 8}, merged_write_backs);
+  share_run_with(&(weir_context_options){.devices = "cuda,cpu:1", .window = 8}, merged_write_backs_wait);
 }
 
 // ---------------------------------------------------------------------------------------------------------------
