@@ -71,8 +71,9 @@ static void add_readers(void *user, uint64_t lo, uint64_t hi, weir__segment *seg
   weir_context *context = user;
   const weir__id *readers = weir__segment_readers(segment);
   for (uint32_t i = 0; i < segment->reader_count; i++) {
-    if (weir__live(&context->host.window.live, readers[i]))
-      weir__dependences_add(&context->order.dependences, readers[i], WEIR__HAZARD_WAR, false, lo, hi);
+    weir__id reader = weir__reader_task(readers[i]);
+    if (weir__live(&context->host.window.live, reader))
+      weir__dependences_add(&context->order.dependences, reader, WEIR__HAZARD_WAR, false, lo, hi);
   }
 }
 

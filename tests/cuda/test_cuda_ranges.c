@@ -7,7 +7,9 @@
 #include "base/allocate.h"
 #include "gate.h"
 #include "share.h"
+#include "weir/box.h"
 #include "weir/graph.h"
+#include "weir/reduce.h"
 
 enum { COUNT = 256, HALF = COUNT / 2, WORD = 4, BYTES = COUNT * WORD };
 
@@ -423,6 +425,41 @@ static void test_merged_write_backs(void **state) {
   share_run_with(&(weir_context_options){.devices = "cuda,cpu:1", .window = 8}, merged_write_backs_wait);
 }
 
+// A buffer that tasks commute on comes to be used by boxes. Its transfer has the slot of a task of that set which is done,
+// and which a reader in flight came after: the transfer took it for one in flight, and waited for itself.
+static void commuting_before_boxes(share *s) {
+  enum { BETWEEN = 4 }; // of 8 slots
+  const weir_box rows = {.width = WORD, .pitch = 4 * WORD, .rows = 4};
+  gate first = {0}, held = {0}, open = {.open = true};
+  weir_buffer *buffer = share_buffer(s, COUNT), *other = share_buffer(s, COUNT);
+  weir_event *commuting, *reader, *step;
+  submit(s, s->set, s->cpu, buffer, 0, COUNT, 0, NULL);
+  submit(s, s->set, s->cpu, other, 0, COUNT, 0, NULL);
+  share_ok(weir_finish(s->context));
+  weir_arg arg = weir_commutes_range(buffer, 0, 4 * WORD);
+  share_ok(gate_submit(s->context, &first, &arg, 1, &commuting));
+  submit(s, s->step, s->cpu, other, 0, COUNT, 1, NULL);
+  arg = weir_reads_range(buffer, 0, 4 * WORD);
+  share_ok(gate_submit(s->context, &held, &arg, 1, &reader));
+  arg = weir_reads_box(buffer, 64 * WORD, &rows);
+  share_ok(gate_submit(s->context, &open, &arg, 1, NULL));
+  gate_open(&first);
+  share_ok(share_await(commuting));
+  for (uint32_t i = 0; i < BETWEEN; i++) submit(s, s->step, s->cpu, other, 0, COUNT, 1, NULL);
+  submit(s, s->step, s->cuda, buffer, 0, 4, 1, &step);
+  gate_open(&held);
+  share_ok(share_await(reader));
+  assert_int_equal(weir_event_wait(step, 20000000000), WEIR_OK);
+  weir_event_release(step);
+  share_ok(weir_buffer_release(buffer));
+  share_ok(weir_buffer_release(other));
+}
+
+static void test_commuting_before_boxes(void **state) {
+  (void)state;
+  share_run_with(&(weir_context_options){.devices = "cuda,cpu:2", .window = 8}, commuting_before_boxes);
+}
+
 // ---------------------------------------------------------------------------------------------------------------
 // Failures
 
@@ -576,9 +613,9 @@ int main(void) {
       cmocka_unit_test(test_halo_rounds),         cmocka_unit_test(test_halo_graphs),
       cmocka_unit_test(test_too_many_pieces),     cmocka_unit_test(test_copies),
       cmocka_unit_test(test_wrapped_memory),      cmocka_unit_test(test_written_twice),
-      cmocka_unit_test(test_merged_write_backs),  cmocka_unit_test(test_task_fails),
-      cmocka_unit_test(test_device_lost),         cmocka_unit_test(test_memory_runs_out),
-      cmocka_unit_test(test_graph_fails_in_part),
+      cmocka_unit_test(test_merged_write_backs),  cmocka_unit_test(test_commuting_before_boxes),
+      cmocka_unit_test(test_task_fails),          cmocka_unit_test(test_device_lost),
+      cmocka_unit_test(test_memory_runs_out),     cmocka_unit_test(test_graph_fails_in_part),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
