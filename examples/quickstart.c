@@ -43,5 +43,5 @@ int main(void) {
   weir_status status = weir_read(sum, 0, sizeof result, result); // waits for what it needs
   printf("%s: %d + %d = %d\n", weir_status_name(status), COUNT - 1, COUNT - 1, result[COUNT - 1]);
   weir_context_release(context);
-  return status == WEIR_OK && result[COUNT - 1] == 2 * (COUNT - 1) ? 0 : 1;
+  return status == WEIR_OK && result[COUNT - 1] == 2 * (COUNT - 1) && fflush(stdout) == 0 ? 0 : 1;
 }

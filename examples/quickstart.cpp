@@ -33,5 +33,5 @@ int main() {
     caught = true;
     std::printf("a task threw: %s\n", failure.what());
   }
-  return result == 1998 && caught ? 0 : 1;
+  return result == 1998 && caught && std::fflush(stdout) == 0 ? 0 : 1;
 }

@@ -57,5 +57,5 @@ int main(int argc, char **argv) {
   if (status != WEIR_OK) fprintf(stderr, "record: %s\n", weir_last_error());
   for (int i = 0; i < TILES; i++) weir_event_release(spreads[i]);
   weir_context_release(context);
-  return status == WEIR_OK ? 0 : 1;
+  return status == WEIR_OK && fflush(stdout) == 0 ? 0 : 1;
 }

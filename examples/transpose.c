@@ -60,5 +60,5 @@ int main(void) {
   printf("%s: %d of %d elements are wrong\n", weir_status_name(status), wrong, SIZE * SIZE);
   free(a);
   free(b);
-  return status == WEIR_OK && wrong == 0 ? 0 : 1;
+  return status == WEIR_OK && wrong == 0 && fflush(stdout) == 0 ? 0 : 1;
 }

@@ -144,5 +144,5 @@ int main(void) {
   launch_graph(context, kernels, buffers);
   use_queue(context, buffers[0]);
   check(weir_context_release(context));
-  return 0;
+  return fflush(stdout) == 0 ? 0 : 1;
 }

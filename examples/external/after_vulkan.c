@@ -115,5 +115,5 @@ int main(void) {
   vkDestroyDevice(device, NULL);
   vkDestroyInstance(instance, NULL);
   printf("%s\n", right ? "right: one task waited, the other one did not" : "wrong");
-  return right ? 0 : 1;
+  return right && fflush(stdout) == 0 ? 0 : 1;
 }

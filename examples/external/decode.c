@@ -86,5 +86,5 @@ int main(void) {
     return 1;
   }
   printf("right: %d pictures in %d frames\n", PICTURES, FRAMES);
-  return 0;
+  return fflush(stdout) == 0 ? 0 : 1;
 }

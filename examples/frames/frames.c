@@ -56,7 +56,9 @@ static int print_results(const sequence *self, double *values, const sequence_re
   printf("\n%.2f times as many\n", together / alone);
   print_lines(self, last);
   if (options->check) printf("all frames are those of the serial reference\n");
-  return fflush(stdout) == 0 ? 0 : EXIT_WRONG;
+  if (fflush(stdout) == 0) return 0;
+  fprintf(stderr, "tonemap: cannot write to standard output\n");
+  return EXIT_WRONG;
 }
 
 // One frame at a time, and the pipeline, in turn; `values` has room for rates and latencies of both.

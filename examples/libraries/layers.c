@@ -168,5 +168,5 @@ int main(int argc, char **argv) {
   printf("%d products by CLBlast, %d of %d numbers are wrong\n", rounds * BATCHES * LAYERS, wrong, BATCHES * NUMBERS);
   require(weir_context_release(p.weir));
   clReleaseContext(p.context);
-  return wrong != 0;
+  return wrong != 0 || fflush(stdout) != 0;
 }

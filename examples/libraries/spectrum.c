@@ -117,5 +117,5 @@ int main(int argc, char **argv) {
   if (!good) printf("one texel is off by %g\n", (double)worst);
   require(weir_graph_release(graph));
   transforms_close(p.library);
-  return !good;
+  return !good || fflush(stdout) != 0;
 }

@@ -193,5 +193,5 @@ int main(int argc, char **argv) {
   free(of.reports);
   free(of.buffers);
   MPI_Finalize();
-  return different == 0 ? 0 : 1;
+  return different == 0 && fflush(stdout) == 0 ? 0 : 1;
 }

@@ -70,5 +70,5 @@ int main(int argc, char **argv) {
   check(weir_mpi_release(mpi));
   check(weir_context_release(context));
   MPI_Finalize();
-  return code;
+  return fflush(stdout) == 0 ? code : 1;
 }

@@ -168,5 +168,5 @@ int main(int argc, char **argv) {
   require(weir_mpi_release(f.mpi));
   weir_context_release(f.context);
   MPI_Finalize();
-  return right ? 0 : 1;
+  return right && fflush(stdout) == 0 ? 0 : 1;
 }

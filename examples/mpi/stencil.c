@@ -175,5 +175,5 @@ int main(int argc, char **argv) {
   require(weir_mpi_release(mpi));
   weir_context_release(context);
   MPI_Finalize();
-  return wrong == 0 ? 0 : 1;
+  return wrong == 0 && fflush(stdout) == 0 ? 0 : 1;
 }

@@ -132,5 +132,5 @@ int main(int argc, char **argv) {
   weir_context_release(self.context);
   free(numbers);
   if (!good) printf("the numbers are not sorted\n");
-  return good ? 0 : 1;
+  return good && fflush(stdout) == 0 ? 0 : 1;
 }

@@ -120,5 +120,5 @@ int main(int argc, char **argv) {
   weir_context_release(context); // no callback comes after it
   printf("%u frames done, %u failed\n", all.done, all.failed);
   printf("%u of %d numbers are wrong\n", wrong, (FRAMES + 1) * COUNT);
-  return wrong == 0 ? 0 : 1;
+  return wrong == 0 && fflush(stdout) == 0 ? 0 : 1;
 }

@@ -79,5 +79,5 @@ int main(int argc, char **argv) {
   printf("products: %u %u %u\n", products[0], products[1], products[2]);
   printf("sums: %u %u %u\n", sums[0], sums[1], sums[2]);
   weir_context_release(context); // and all that was made in it
-  return 0;
+  return fflush(stdout) == 0 ? 0 : 1;
 }
