@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/controls.h"
 #include "stream/reader.h"
 
 bool weir__stream_fail(weir__stream_reader *reader, const char *format, ...) {
@@ -22,9 +23,7 @@ bool weir__stream_fail(weir__stream_reader *reader, const char *format, ...) {
     vsnprintf(reader->message + used, reader->message_size - (size_t)used, format, list);
     va_end(list);
   }
-  for (char *c = reader->message; *c; c++) {
-    if ((unsigned char)*c < 0x20 || *c == 0x7f) *c = '?'; // names come from the file: nothing may reach a terminal
-  }
+  weir__hide_controls(reader->message, ""); // names come from the file
   return false;
 }
 

@@ -229,6 +229,25 @@ class Replay(CommandTest):
         self.replay(path, stream("squeezenet"), "--device", "sim", "--timeline", place("h.html"))
         self.assertTrue(os.path.exists(place("h-.._.._x_<b>.html")))
 
+    def test_names_do_not_reach_the_terminal(self):
+        """Control characters of names, in UTF-8 too, are not printed: neither in tables nor in what is said on stderr."""
+        evil = r"\u001b[31m\u009b1m\u007f\u0007 \n\t"
+        lines = [SMALL[0].replace("small", "name " + evil), *SMALL[1:]]
+        lines = [line.replace('"first"', f'"op {evil}"').replace('"k"', f'"kernel {evil}"') for line in lines]
+        path, timeline = write("evil.jsonl", lines), place("evil.json")
+        broken = write("broken.jsonl", [line.replace('"regs":8', '"regs":-8') for line in lines])
+        other = write("other.jsonl", [line.replace("[[1,0,1024]]", "[[1,0,256]]") for line in lines])
+        for code, arguments in ((0, ("replay", path, "--device", "sim", "--timeline", timeline)), (1, ("replay", path, "--memory", "1K")),
+                                (2, ("replay", broken)), (1, ("check", timeline, other)), (0, ("plan", path)),
+                                (0, ("plan", path, "--why", "1")), (0, ("plan", path, "--barriers"))):
+            with self.subTest(arguments=arguments):
+                done = self.weir(*arguments, code=code)
+                said = done.stdout + done.stderr
+                self.assertTrue("op " in said or "name " in said, said)
+                self.assertEqual([c for c in said if (ord(c) < 32 and c not in "\n\t") or 127 <= ord(c) < 160], [])
+                if arguments[0] == "plan":
+                    self.assertNotIn("\t", said)
+
     def test_without_storage(self):
         result = self.refused("squeezenet, line ", "replay", stream("squeezenet"), "--memory", "1K", code=1)
         self.assertIn("convolution.default", result.stderr)

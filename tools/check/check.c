@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/controls.h"
 #include "check/checker.h"
 
 #define MOST_FINDINGS_SHOWN 16
@@ -21,9 +22,7 @@ void weir__check_add(weir__checker *checker, const char *format, ...) {
   va_start(arguments, format);
   vsnprintf(report->text + used, room - 1, format, arguments);
   va_end(arguments);
-  for (char *c = report->text + used; *c; c++) {
-    if ((unsigned char)*c < 0x20 || *c == 0x7f) *c = '?'; // labels come from the file: nothing may reach a terminal
-  }
+  weir__hide_controls(report->text + used, ""); // labels come from the file
   strcat(report->text, "\n");
 }
 

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/controls.h"
 #include "check/timeline_reader.h"
 
 bool weir__timeline_fail(weir__timeline_reader *reader, const char *format, ...) {
@@ -23,9 +24,7 @@ bool weir__timeline_fail(weir__timeline_reader *reader, const char *format, ...)
     vsnprintf(reader->message + used, reader->message_size - (size_t)used, format, arguments);
     va_end(arguments);
   }
-  for (char *c = reader->message; *c; c++) {
-    if ((unsigned char)*c < 0x20 || *c == 0x7f) *c = '?';
-  }
+  weir__hide_controls(reader->message, "");
   return false;
 }
 

@@ -9,14 +9,25 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/controls.h"
+
 void weir__cli_error(const char *command, const char *format, ...) {
   va_list arguments;
   va_start(arguments, format);
-  fflush(stdout);
-  fprintf(stderr, "weir %s: ", command);
-  vfprintf(stderr, format, arguments);
-  fputc('\n', stderr);
+  char *text = NULL;
+  if (vasprintf(&text, format, arguments) < 0) text = NULL;
   va_end(arguments);
+  if (text) weir__hide_controls(text, "\n\t");
+  fflush(stdout);
+  fprintf(stderr, "weir %s: %s\n", command, text ? text : "no memory to say what is wrong");
+  free(text);
+}
+
+void weir__cli_put(const char *name, FILE *file) {
+  for (size_t bytes; *name; name += bytes > 0 ? bytes : 1) {
+    bytes = weir__control_bytes(name);
+    fputc(bytes > 0 ? '?' : *name, file);
+  }
 }
 
 // Whether files can be made in the folder of a path.

@@ -73,7 +73,8 @@ void weir__cli_usage(const weir__cli_command *command, FILE *file);
 // ---------------------------------------------------------------------------------------------------------------
 // Errors
 
-// Prints "weir COMMAND: text" to stderr.
+// Prints "weir COMMAND: text" to stderr. Control characters, but for ends of lines and tabs, become question marks: they may be of
+// names in files.
 __attribute__((format(printf, 2, 3))) void weir__cli_error(const char *command, const char *format, ...);
 
 // Whether a file that is written at the end of a run can be: its folder is there, and so on. Touches nothing; what is wrong is said
@@ -82,6 +83,9 @@ bool weir__cli_can_write(const char *command, const char *option, const char *pa
 
 // The exit code for a failed call: 3 for what the machine lacks, 2 for bad arguments and files, else 1.
 int weir__cli_exit_code(weir_status status);
+
+// Prints a name of a file's with question marks in place of control characters.
+void weir__cli_put(const char *name, FILE *file);
 
 // ---------------------------------------------------------------------------------------------------------------
 // Tables: text columns to the left, numbers to the right
@@ -94,7 +98,7 @@ void weir__table_destroy(weir__table *table);
 // Adds a column; all columns are added before the first cell. `unit` ("us") is shown under the name; "" for none.
 void weir__table_column(weir__table *table, const char *name, const char *unit, bool number);
 
-// Adds a cell to the current row; a row is full when all columns have one.
+// Adds a cell to the current row; a row is full when all columns have one. Control characters become question marks.
 __attribute__((format(printf, 2, 3))) void weir__table_cell(weir__table *table, const char *format, ...);
 
 // Prints the table; false if memory ran out while it was filled.

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/controls.h"
 #include "cli.h"
 
 enum { CELL_BYTES = 256 };
@@ -59,8 +60,9 @@ void weir__table_cell(weir__table *table, const char *format, ...) {
   }
   va_list arguments;
   va_start(arguments, format);
-  vsnprintf(table->cells[table->cell_count++], CELL_BYTES, format, arguments);
+  vsnprintf(table->cells[table->cell_count], CELL_BYTES, format, arguments);
   va_end(arguments);
+  weir__hide_controls(table->cells[table->cell_count++], "");
 }
 
 // Characters that a text takes on a terminal, each code point counted as one.

@@ -48,7 +48,8 @@ static void print_step(const weir__stream_plan *plan, const weir__stream_barrier
   case WEIR__BARRIER_DISPATCH: {
     uint32_t task = barriers->dispatches.tasks[step->task];
     const weir__stream_task *row = &plan->stream->tasks[task];
-    printf("dispatch %u: task %llu, %s", step->task, (unsigned long long)row->number, row->op);
+    printf("dispatch %u: task %llu, ", step->task, (unsigned long long)row->number);
+    weir__cli_put(row->op, stdout);
     if (row->kernel_count > 1)
       printf(", kernel %u of %u", barriers->dispatches.kernels[step->task] + 1, row->kernel_count);
     printf("\n");
@@ -64,7 +65,8 @@ static const char *counted(uint32_t count, const char *one, const char *many) {
 static void print_heading(const weir__stream_plan *plan, const weir__stream_barriers *barriers) {
   const weir__barrier_plan *made = &barriers->plan;
   const weir__barrier_request *request = &barriers->request;
-  printf("%s, hazards: %s, %s, %u %s: %u tasks, %u dispatches.\n", plan->stream->name, weir__plan_mode_name(plan->mode),
+  weir__cli_put(plan->stream->name, stdout);
+  printf(", hazards: %s, %s, %u %s: %u tasks, %u dispatches.\n", weir__plan_mode_name(plan->mode),
          request->reorder ? "reordered" : "program order", request->queues, counted(request->queues, "queue", "queues"),
          plan->stream->task_count, barriers->dispatches.count);
   printf("%u %s", made->barriers, counted(made->barriers, "barrier", "barriers"));

@@ -104,8 +104,11 @@ int weir__plan_print_why(const weir__stream_plan *plan, uint32_t task) {
   bool enough = count_descendants(plan, task, &after);
   if (enough) {
     double slack = weir__plan_slack_us(plan, task);
-    printf("\n%s, task %llu: %s (line %u), hazards: %s\n", stream->name, number_of(plan, task), stream->tasks[task].op,
-           stream->tasks[task].line, weir__plan_mode_name(plan->mode));
+    printf("\n");
+    weir__cli_put(stream->name, stdout);
+    printf(", task %llu: ", number_of(plan, task));
+    weir__cli_put(stream->tasks[task].op, stdout);
+    printf(" (line %u), hazards: %s\n", stream->tasks[task].line, weir__plan_mode_name(plan->mode));
     printf("  %.1f us, level %u of 0 to %u, can start at %.1f us", plan->task_us[task], plan->levels[task],
            plan->level_count - 1, plan->ends[task] - plan->task_us[task]);
     if (slack > 0)

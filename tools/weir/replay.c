@@ -25,7 +25,9 @@ typedef struct progress {
 static void show_progress(void *user, uint64_t passes_done) {
   progress *now = user;
   if (!isatty(STDERR_FILENO) || weir__clock_ns() - now->start_ns < 1000000000u) return;
-  fprintf(stderr, "\r%s: pass %" PRIu64 " of %" PRIu64 "\033[K", now->name, passes_done, now->repeat);
+  fprintf(stderr, "\r");
+  weir__cli_put(now->name, stderr);
+  fprintf(stderr, ": pass %" PRIu64 " of %" PRIu64 "\033[K", passes_done, now->repeat);
   now->shown = true;
 }
 
