@@ -36,7 +36,8 @@ static void visit_arrivals(void *user, uint64_t lo, uint64_t hi, weir__segment *
   uint32_t count =
       segment->commutes ? segment->reader_count : count_up_to(readers, segment->reader_count, self->newest);
   if (!segment->commutes && count > 0 && readers[count - 1] == self->newest) {
-    arrives(self, self->newest, lo, hi); // and nothing else brings this: a transfer brings what was not there
+    // And no other one: a transfer brings what was not there, or comes after those that bring the same.
+    arrives(self, self->newest, lo, hi);
     return;
   }
   for (uint32_t i = 0; i < count; i++) {
