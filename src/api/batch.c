@@ -230,6 +230,13 @@ static weir_status submit_prepared(batch *self, const weir_prepared *prepared, w
   return self->submitted < self->count ? submit_rest(self, prepared, buffers, values) : WEIR_OK;
 }
 
+static weir_status report_null(const weir_prepared *prepared, bool buffers) {
+  char what[WEIR__WHAT_BYTES];
+  weir__describe_task(&prepared->task, what);
+  return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "submit prepared: %s: `%s` is NULL, and it has %u of them", what,
+                     buffers ? "buffers" : "values", buffers ? prepared->buffer_count : prepared->value_count);
+}
+
 weir_status weir_prepared_submit_many(weir_prepared *prepared, weir_buffer *const *buffers, const void *const *values,
                                       uint64_t count, weir_event **out_events, uint64_t *out_submitted) {
   batch self = {.events = out_events, .count = count};
@@ -242,8 +249,7 @@ weir_status weir_prepared_submit_many(weir_prepared *prepared, weir_buffer *cons
   status = weir__object_check(prepared, WEIR__KIND_PREPARED, NULL, "submit prepared");
   if (status == WEIR_OK && count > 0 &&
       ((prepared->buffer_count > 0 && buffers == NULL) || (prepared->value_count > 0 && values == NULL)))
-    status = weir__error(WEIR_ERROR_INVALID_ARGUMENT, "submit prepared: the %s are NULL",
-                         prepared->buffer_count > 0 && buffers == NULL ? "buffers" : "values");
+    status = report_null(prepared, buffers == NULL && prepared->buffer_count > 0);
   else if (status == WEIR_OK)
     status = submit_prepared(&self, prepared, buffers, values);
   weir__context_unlock(self.context);

@@ -3,6 +3,7 @@
 // Launches: from a graph to a task of the window.
 #include "base/error.h"
 #include "engine/admit.h"
+#include "engine/boxes.h"
 #include "engine/check.h"
 #include "engine/family.h"
 #include "engine/pressure.h"
@@ -14,17 +15,41 @@
 #include "graph/plan.h"
 #include "graph/queued.h"
 
+// Says which task names a buffer that was released.
+static weir_status report_released(const weir_graph *graph, const weir_buffer *buffer, const char *what) {
+  for (uint32_t i = 0; i < graph->recorded_count; i++) {
+    const struct weir__recorded *node = &graph->recorded[i];
+    for (uint32_t j = 0; j < node->task.arg_count; j++) {
+      const weir_arg *arg = &node->args[j];
+      if (arg->mode == WEIR_VALUE || arg->buffer != buffer) continue;
+      bool is_box;
+      uint64_t bytes = weir__arg_bytes(arg, &is_box);
+      uint64_t end = bytes == WEIR_WHOLE ? buffer->bytes : arg->offset + bytes;
+      const char *name = node->task.kernel != NULL ? node->task.kernel->name : "";
+      return weir__error(WEIR_ERROR_RELEASED,
+                         "%s: node %u '%s', argument %u: buffer %llu '%s', of which it names bytes [%llu, %llu), was "
+                         "released before",
+                         what, i, node->label[0] != '\0' ? node->label : name, j, (unsigned long long)buffer->id,
+                         buffer->label, (unsigned long long)arg->offset, (unsigned long long)end);
+    }
+  }
+  return weir__error(WEIR_ERROR_RELEASED, "%s: buffer %llu '%s' was released before", what,
+                     (unsigned long long)buffer->id, buffer->label);
+}
+
 // Checks that everything the graph names is still there.
 static weir_status check_names(weir_graph *graph, const char *what) {
   weir_context *context = graph->object.context;
   for (uint32_t i = 0; i < graph->buffer_count; i++) {
     weir_status status = weir__object_check(graph->buffers[i], WEIR__KIND_BUFFER, context, what);
+    if (status == WEIR_ERROR_RELEASED) return report_released(graph, graph->buffers[i], what);
     if (status != WEIR_OK) return status;
   }
   for (uint32_t i = 0; i < graph->recorded_count; i++) {
     weir_kernel *kernel = graph->recorded[i].task.kernel;
     if (kernel == NULL || !kernel->object.released) continue;
-    return weir__error(WEIR_ERROR_RELEASED, "%s: the kernel of node %u was released before", what, i);
+    return weir__error(WEIR_ERROR_RELEASED, "%s: node %u '%s': its kernel '%s' was released before", what, i,
+                       graph->recorded[i].label[0] != '\0' ? graph->recorded[i].label : kernel->name, kernel->name);
   }
   return WEIR_OK;
 }

@@ -87,7 +87,9 @@ weir_status weir__mpi_buffer_range(weir_mpi *mpi, weir_buffer *local, uint64_t o
                            local == NULL ? "the buffer is NULL"
                                          : "the buffer is none of weir_mpi_buffer_create of this job, or was released");
   if (bytes == WEIR_WHOLE && offset < buffer->bytes) bytes = buffer->bytes - offset;
-  if (bytes == 0) return weir__mpi_error(WEIR_ERROR_INVALID_ARGUMENT, "a range has no bytes");
+  if (bytes == 0)
+    return weir__mpi_error(WEIR_ERROR_INVALID_ARGUMENT, "a range of buffer %llu, from byte %llu on, has no bytes",
+                           (unsigned long long)buffer->number, (unsigned long long)offset);
   if (offset >= buffer->bytes || bytes > buffer->bytes - offset) return out_of_range(buffer, offset, bytes);
   *out_buffer = buffer;
   *out_end = offset + bytes;

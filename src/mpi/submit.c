@@ -28,18 +28,25 @@ static weir_status check_arg(weir_mpi *mpi, const weir_arg *arg, range *out_rang
   *out_range = (range){0};
   if (arg->mode == WEIR_VALUE) return WEIR_OK;
   if (arg->mode < WEIR_READ || arg->mode > WEIR_REDUCE)
-    return weir__mpi_error(WEIR_ERROR_INVALID_ARGUMENT, "its mode is none that tasks of a job take");
-  if (arg->shape != WEIR_RANGE)
-    return weir__mpi_error(WEIR_ERROR_INVALID_ARGUMENT, "it is a box, which tasks of a job do not take");
+    return weir__mpi_error(WEIR_ERROR_INVALID_ARGUMENT, "its mode, %d, is none that tasks of a job take",
+                           (int)arg->mode);
+  const weir__mpi_buffer *boxed = arg->shape == WEIR_RANGE ? NULL : weir__mpi_buffers_find(&mpi->buffers, arg->buffer);
+  if (boxed != NULL)
+    return weir__mpi_error(WEIR_ERROR_INVALID_ARGUMENT,
+                           "it is a box, from byte %llu of buffer %llu on, which tasks of a job do not take",
+                           (unsigned long long)arg->offset, (unsigned long long)boxed->number);
   out_range->offset = arg->offset;
   return weir__mpi_buffer_range(mpi, arg->buffer, arg->offset, arg->bytes, &out_range->buffer, &out_range->end);
 }
 
+static const char *name_of(const weir_task *task) {
+  return task->label != NULL ? task->label : task->kernel != NULL ? weir_kernel_name(task->kernel) : "";
+}
+
 // Says which argument of which task the last error is about.
 static weir_status in_argument(weir_status status, const weir_task *task, uint32_t index) {
-  const char *label = task->label != NULL ? task->label : task->kernel != NULL ? weir_kernel_name(task->kernel) : "";
-  return weir__mpi_error(status, "task '%.47s' (tag %llu), argument %u: %.350s", label, (unsigned long long)task->tag,
-                         index, weir_last_error());
+  return weir__mpi_error(status, "task '%.47s' (tag %llu), argument %u: %.350s", name_of(task),
+                         (unsigned long long)task->tag, index, weir_last_error());
 }
 
 // The rank that runs a task: of the first buffer that it writes, or else reads, the owner.
@@ -56,19 +63,21 @@ static int64_t find_rank(const weir_task *task, const range *ranges, int32_t ran
 
 static weir_status check(weir_mpi *mpi, const weir_task *task, int32_t rank, range *out_ranges, uint32_t *out_rank) {
   if (task->arg_count > WEIR_MAX_ARGS || (task->arg_count > 0 && task->args == NULL))
-    return weir__mpi_error(WEIR_ERROR_INVALID_ARGUMENT, "the task has too many arguments, or none where some are said");
+    return weir__mpi_error(WEIR_ERROR_INVALID_ARGUMENT, "task '%.47s' (tag %llu): it has %u arguments, %s",
+                           name_of(task), (unsigned long long)task->tag, task->arg_count,
+                           task->arg_count > WEIR_MAX_ARGS ? "more than WEIR_MAX_ARGS" : "and `args` is NULL");
   for (uint32_t i = 0; i < task->arg_count; i++) {
     weir_status status = check_arg(mpi, &task->args[i], &out_ranges[i]);
     if (status != WEIR_OK) return in_argument(status, task, i);
   }
   if (rank != WEIR_MPI_OWNER && (rank < 0 || (uint32_t)rank >= mpi->size))
     return weir__mpi_error(WEIR_ERROR_INVALID_ARGUMENT,
-                           "task '%.47s' (tag %llu): there is no rank %d; the job has ranks 0 to %u",
-                           task->label != NULL ? task->label : "", (unsigned long long)task->tag, rank, mpi->size - 1);
+                           "task '%.47s' (tag %llu): there is no rank %d; the job has ranks 0 to %u", name_of(task),
+                           (unsigned long long)task->tag, rank, mpi->size - 1);
   int64_t found = find_rank(task, out_ranges, rank);
   if (found < 0)
     return weir__mpi_error(WEIR_ERROR_INVALID_ARGUMENT, "task '%.47s' (tag %llu) has no buffer whose owner runs it",
-                           task->label != NULL ? task->label : "", (unsigned long long)task->tag);
+                           name_of(task), (unsigned long long)task->tag);
   *out_rank = (uint32_t)found;
   return WEIR_OK;
 }
@@ -116,16 +125,19 @@ static bool reserve(weir_mpi *mpi, const range *ranges, uint32_t count) {
 }
 
 static void fail_function(const weir_work *work) {
-  weir_work_fail(work, "the task was refused");
+  weir_work_fail(work, work->args[1]);
 }
 
-// The outputs of a task that was refused are poisoned, as those of one that failed.
-static void poison(weir_mpi *mpi, const weir_task *task, const weir__mpi_call *call) {
+// The outputs of a task that was refused are poisoned, as those of one that failed, and `why` is told with it.
+static void poison(weir_mpi *mpi, const weir_task *task, const weir__mpi_call *call, const char *why) {
+  char text[200]; // with which the arguments need no memory of their own
+  snprintf(text, sizeof text, "rank %u refused call %llu: %s", mpi->rank, (unsigned long long)call->number, why);
   for (uint32_t i = 0; i < task->arg_count; i++) {
     if (task->args[i].mode == WEIR_VALUE || !writes(&task->args[i])) continue;
-    weir_arg arg = task->args[i];
-    arg.mode = WEIR_WRITE;
-    const weir_task failing = {.host = fail_function, .args = &arg, .arg_count = 1, .label = call->label};
+    weir_arg args[] = {task->args[i], weir_value(text, strlen(text) + 1)};
+    args[0].mode = WEIR_WRITE;
+    const weir_task failing = {
+        .host = fail_function, .args = args, .arg_count = 2, .label = call->label, .tag = task->tag};
     if (weir_submit(mpi->context, &failing, NULL) != WEIR_OK)
       weir__mpi_fail(mpi, WEIR_ERROR_OUT_OF_MEMORY, true, "rank %u cannot submit call %llu '%s': %.200s", mpi->rank,
                      (unsigned long long)call->number, call->label, weir_last_error());
@@ -137,8 +149,9 @@ static weir_status run(weir_mpi *mpi, const weir_task *task, const weir__mpi_cal
   weir_event *few[8], **after = few;
   weir_task here = *task;
   if (task->after_count > 8 && (after = malloc(task->after_count * sizeof(weir_event *))) == NULL) {
-    poison(mpi, task, call);
-    return weir__mpi_error(WEIR_ERROR_OUT_OF_MEMORY, "no memory");
+    poison(mpi, task, call, "no memory for its events");
+    return weir__mpi_error(WEIR_ERROR_OUT_OF_MEMORY, "task '%.47s' (tag %llu): no memory for its %u events",
+                           name_of(task), (unsigned long long)task->tag, task->after_count);
   }
   here.after_count = 0;
   for (uint32_t i = 0; i < task->after_count; i++) {
@@ -154,7 +167,7 @@ static weir_status run(weir_mpi *mpi, const weir_task *task, const weir__mpi_cal
   else
     weir_event_release(event);
   if (status == WEIR_OK) return WEIR_OK;
-  poison(mpi, task, call);
+  poison(mpi, task, call, weir_last_error());
   return status;
 }
 
@@ -218,7 +231,8 @@ weir_status weir_mpi_submit_sized(weir_mpi *mpi, const weir_task *task, size_t t
   if (status != WEIR_OK) return status;
   range few[16], *ranges = few;
   if (known.arg_count > 16 && (ranges = malloc(known.arg_count * sizeof *ranges)) == NULL)
-    return weir__mpi_error(WEIR_ERROR_OUT_OF_MEMORY, "no memory");
+    return weir__mpi_error(WEIR_ERROR_OUT_OF_MEMORY, "task '%.47s' (tag %llu): no memory for its %u arguments",
+                           name_of(&known), (unsigned long long)known.tag, known.arg_count);
   uint32_t runs = 0;
   weir__mpi_begin_call(mpi);
   status = check(mpi, &known, rank, ranges, &runs);

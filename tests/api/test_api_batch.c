@@ -190,6 +190,10 @@ static void prepared_ranges(void **state) {
   weir_buffer *tiny = api_number(context, 1);
   api_expect(weir_prepared_submit(prepared, (weir_buffer *[]){short_one, tiny, short_one}, NULL, NULL),
              WEIR_ERROR_OUT_OF_RANGE, "argument 1", "which has 8 bytes", NULL);
+  api_expect(weir_prepared_submit(prepared, NULL, NULL, NULL), WEIR_ERROR_INVALID_ARGUMENT, "submit prepared: task ",
+             "`buffers` is NULL, and it has 3 of them", NULL);
+  api_expect(weir_prepared_submit(NULL, NULL, NULL, NULL), WEIR_ERROR_INVALID_ARGUMENT,
+             "submit prepared: the prepared task is NULL", NULL);
   uint64_t submitted;
   weir_buffer *two[] = {short_one, short_one, short_one, short_one, short_one, NULL};
   api_expect(weir_prepared_submit_many(prepared, two, NULL, 2, NULL, &submitted), WEIR_ERROR_INVALID_ARGUMENT,
@@ -233,8 +237,8 @@ static void what_is_released_is_refused(void **state) {
   weir_task task = task_of(kernel, &arg, 1);
   weir_prepared *prepared = prepare(context, &task), *other = prepare(context, &task);
   weir_buffer *number = api_number(context, 1);
-  api_expect(weir_prepared_submit(prepared, NULL, NULL, NULL), WEIR_ERROR_INVALID_ARGUMENT, "the buffers are NULL",
-             NULL);
+  api_expect(weir_prepared_submit(prepared, NULL, NULL, NULL), WEIR_ERROR_INVALID_ARGUMENT,
+             "`buffers` is NULL, and it has 1 of them", NULL);
   assert_int_equal(weir_prepared_release(prepared), WEIR_OK);
   api_expect(weir_prepared_submit(prepared, &number, NULL, NULL), WEIR_ERROR_RELEASED, "prepared task", NULL);
   api_expect(weir_prepared_release(prepared), WEIR_ERROR_RELEASED, NULL);

@@ -288,9 +288,11 @@ static void launch_with_a_released_buffer_is_refused(void **state) {
   weir_buffer *x = api_number(context, 1), *y = api_number(context, 1);
   record(weir_reads(x), weir_updates(y));
   assert_int_equal(launch(), WEIR_OK);
+  assert_int_equal(weir_buffer_set_label(x, "x"), WEIR_OK);
   weir_buffer_release(x);
   weir_event *event = (weir_event *)graph;
-  api_expect(weir_graph_launch(graph, &event), WEIR_ERROR_RELEASED, NULL);
+  api_expect(weir_graph_launch(graph, &event), WEIR_ERROR_RELEASED, "graph launch: node 0 'add', argument 0: buffer ",
+             "'x', of which it names bytes [0, 8), was released before", NULL);
   assert_null(event);
   weir_buffer *z = api_number(context, 5);
   assert_int_equal(weir_graph_replace_buffer(graph, x, z), WEIR_OK); // a released buffer can be replaced
@@ -303,7 +305,8 @@ static void launch_with_a_released_kernel_is_refused(void **state) {
   weir_buffer *x = api_number(context, 1), *y = api_number(context, 1);
   record(weir_reads(x), weir_updates(y));
   assert_int_equal(weir_kernel_release(add), WEIR_OK);
-  api_expect(weir_graph_launch(graph, NULL), WEIR_ERROR_RELEASED, NULL);
+  api_expect(weir_graph_launch(graph, NULL), WEIR_ERROR_RELEASED, "graph launch: node 0 'add': its kernel 'add' was ",
+             NULL);
 }
 
 static void released_graphs_are_recognised(void **state) {

@@ -376,7 +376,9 @@ static void refused_body(rank_run *run) {
   allocations_left = 0;
   run->dead = has_failed;
   weir_mpi_fetch(run->mpi, a, 0, WEIR_WHOLE, 0);
-  snprintf(run->text, sizeof run->text, "%s", weir_status_name(weir_mpi_finish(run->mpi)));
+  weir_status finished = weir_mpi_finish(run->mpi);
+  snprintf(run->text, sizeof run->text, "%s%s%s", weir_status_name(finished), finished == WEIR_OK ? "" : ": ",
+           finished == WEIR_OK ? "" : weir_last_error());
 }
 
 static void test_refused_at_one_rank(void **state) {
@@ -390,6 +392,9 @@ static void test_refused_at_one_rank(void **state) {
     refused = true;
     if (strcmp(runs[0].text, "WEIR_OK") == 0)
       fail_msg("allocation %d: %s at rank 1, and rank 0 reads on", (int)n, weir_status_name(runs[VICTIM].status));
+    // The job goes on, and rank 1 is told why its task was refused.
+    if (strstr(runs[VICTIM].text, "'behind many'") != NULL && strstr(runs[VICTIM].text, "rank 1 refused call ") == NULL)
+      fail_msg("allocation %d: %s", (int)n, runs[VICTIM].text);
   }
   assert_true(refused);
 }

@@ -209,8 +209,9 @@ static void refused_body(rank_run *run) {
        "task 'tail' (tag 7), argument 1: the buffer is"},
       {weir_reads_range(a, 60, 8), WEIR_MPI_OWNER, WEIR_ERROR_OUT_OF_RANGE,
        "task 'tail' (tag 7), argument 1: bytes 60 to 68 leave buffer 1, which has 64"},
-      {box, WEIR_MPI_OWNER, WEIR_ERROR_INVALID_ARGUMENT, "task 'tail' (tag 7), argument 1: it is a box, which"},
-      {weir_auto(a), WEIR_MPI_OWNER, WEIR_ERROR_INVALID_ARGUMENT, "task 'tail' (tag 7), argument 1: its mode"},
+      {box, WEIR_MPI_OWNER, WEIR_ERROR_INVALID_ARGUMENT,
+       "task 'tail' (tag 7), argument 1: it is a box, from byte 0 of buffer 1 on, which"},
+      {weir_auto(a), WEIR_MPI_OWNER, WEIR_ERROR_INVALID_ARGUMENT, "task 'tail' (tag 7), argument 1: its mode, "},
       {weir_reads(a), 5, WEIR_ERROR_INVALID_ARGUMENT, "task 'tail' (tag 7): there is no rank 5"},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -261,7 +262,8 @@ static void refused_calls_body(rank_run *run) {
   REFUSED(weir_mpi_fetch(mpi, a, 70, WEIR_WHOLE, 1), WEIR_ERROR_OUT_OF_RANGE,
           "weir_mpi_fetch: all bytes from byte 70 on leave buffer 1, which has 64");
   REFUSED(weir_mpi_fetch(mpi, a, 8, UINT64_MAX - 4, 1), WEIR_ERROR_OUT_OF_RANGE, "so many bytes from byte 8 on leave");
-  REFUSED(weir_mpi_fetch(mpi, a, 8, 0, 1), WEIR_ERROR_INVALID_ARGUMENT, "weir_mpi_fetch: a range has no bytes");
+  REFUSED(weir_mpi_fetch(mpi, a, 8, 0, 1), WEIR_ERROR_INVALID_ARGUMENT,
+          "weir_mpi_fetch: a range of buffer 1, from byte 8 on, has no bytes");
   REFUSED(weir_mpi_written(mpi, a, 0, 8, WEIR_MPI_ALL), WEIR_ERROR_INVALID_ARGUMENT,
           "weir_mpi_written: there is no rank -2");
   REFUSED(weir_mpi_written(mpi, released, 0, 8, 0), WEIR_ERROR_INVALID_ARGUMENT,
@@ -275,6 +277,9 @@ static void refused_calls_body(rank_run *run) {
   REFUSED(weir_mpi_reduce(mpi, &destroys, sizes, 1), WEIR_ERROR_INVALID_ARGUMENT,
           "weir_mpi_reduce: a task that runs many");
   REFUSED(weir_mpi_reduce(mpi, NULL, sizes, 1), WEIR_ERROR_INVALID_ARGUMENT, "weir_mpi_reduce: the task is NULL");
+  const weir_task unsaid = {.host = add_one, .label = "unsaid", .tag = 3, .arg_count = 2};
+  REFUSED(weir_mpi_submit(mpi, &unsaid, 0, NULL), WEIR_ERROR_INVALID_ARGUMENT,
+          "task 'unsaid' (tag 3): it has 2 arguments, and `args` is NULL");
   REFUSED(weir_mpi_submit(mpi, NULL, 0, NULL), WEIR_ERROR_INVALID_ARGUMENT, "weir_mpi_submit: the task is NULL");
   const struct {
     weir_task task;
