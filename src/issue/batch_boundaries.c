@@ -68,9 +68,11 @@ static bool begins_again(const weir__batch_boundaries *boundaries, uint32_t coun
 uint32_t weir__batch_boundaries_find(weir__batch_boundaries *boundaries, const weir__collection *collection,
                                      bool *out_ends) {
   uint32_t count = collection->count;
+  uint32_t lookahead = boundaries->lookahead;
   *out_ends = false;
   if (boundaries->beginning == 0 && count == WEIR__BEGINNING_TASKS) {
     begin(boundaries);
+    if (!boundaries->known) lookahead = 0; // nothing came before that could begin again
   } else if (boundaries->beginning != 0 && begins_again(boundaries, count)) {
     uint64_t history = boundaries->history;
     weir__batch_boundaries_end(boundaries);
@@ -83,7 +85,7 @@ uint32_t weir__batch_boundaries_find(weir__batch_boundaries *boundaries, const w
   uint32_t first = boundaries->target - boundaries->target / 4, last = boundaries->target;
   if (first == 0) first = 1;
   if (last > boundaries->largest) last = boundaries->largest > first ? boundaries->largest : first;
-  if (count < last + boundaries->lookahead) return 0;
+  if (count < last + lookahead) return 0;
   // Where the fewest tasks are open.
   uint32_t best = first;
   for (uint32_t cut = first; cut <= last; cut++) {

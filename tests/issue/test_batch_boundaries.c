@@ -109,6 +109,17 @@ static void passes_back_to_back_are_cut_at_their_beginnings(void **state) {
   assert_int_equal(ends, 8);
 }
 
+// Nobody waits for more tasks than tell that the beginning is new.
+static void a_new_sequence_begins_at_once(void **state) {
+  (void)state;
+  for (uint32_t i = 0; i < WEIR__BEGINNING_TASKS; i++) {
+    assert_int_equal(self.batch_count, 0);
+    submit(i);
+  }
+  assert_int_equal(self.batch_count, 1);
+  assert_int_equal(self.batches[0], WEIR__BEGINNING_TASKS);
+}
+
 static void a_single_task_is_a_batch_when_somebody_waits(void **state) {
   (void)state;
   submit(0);
@@ -146,6 +157,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(passes_apart_are_cut_alike_once_they_are_known, set_up, tear_down),
       cmocka_unit_test_setup_teardown(passes_back_to_back_are_cut_at_their_beginnings, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(a_new_sequence_begins_at_once, set_up, tear_down),
       cmocka_unit_test_setup_teardown(a_single_task_is_a_batch_when_somebody_waits, set_up, tear_down),
       cmocka_unit_test_setup_teardown(tasks_that_stay_need_no_memory, set_up, tear_down),
   };
