@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The driver's context of a device, and the threads in which it is current.
+// The driver's context of a device, the threads in which it is current, and what they do first.
 #include "base/error.h"
 #include "device/cuda/cuda_device.h"
 
@@ -47,4 +47,18 @@ weir_status weir__cuda_await_thread(_Atomic uint32_t *state, pthread_t thread) {
   if (seen == WEIR__CUDA_STARTED) return WEIR_OK;
   pthread_join(thread, NULL);
   return weir__error(WEIR_ERROR_UNAVAILABLE, "device cuda: a thread cannot use the device's context");
+}
+
+void weir__cuda_use_stream(weir__cuda_device *device, uint32_t index) {
+  if (device->memory.chunks == NULL) return;
+  weir__memory_source memory = weir__arena_source(&device->memory);
+  void *bytes = memory.allocate(memory.user, 1);
+  CUevent event = weir__cuda_take_event(device);
+  CUstream stream = device->streams[index].stream, other = device->streams[(index + 1) % device->queue_count].stream;
+  if (bytes != NULL) device->driver->cuMemsetD8Async((CUdeviceptr)(uintptr_t)bytes, 0, 1, stream);
+  if (event != NULL && device->driver->cuEventRecord(event, stream) == CUDA_SUCCESS)
+    device->driver->cuStreamWaitEvent(other, event, CU_EVENT_WAIT_DEFAULT);
+  device->driver->cuStreamSynchronize(stream);
+  if (event != NULL) weir__cuda_give_event(device, event);
+  if (bytes != NULL) memory.free(memory.user, bytes);
 }

@@ -239,20 +239,6 @@ static weir_status find_ordinal(const weir__cuda_driver *driver, const char *arg
   return WEIR_OK;
 }
 
-void weir__cuda_use_stream(weir__cuda_device *device, uint32_t index) {
-  if (device->memory.chunks == NULL) return;
-  weir__memory_source memory = weir__arena_source(&device->memory);
-  void *bytes = memory.allocate(memory.user, 1);
-  CUevent event = weir__cuda_take_event(device);
-  CUstream stream = device->streams[index].stream, other = device->streams[(index + 1) % device->queue_count].stream;
-  if (bytes != NULL) device->driver->cuMemsetD8Async((CUdeviceptr)(uintptr_t)bytes, 0, 1, stream);
-  if (event != NULL && device->driver->cuEventRecord(event, stream) == CUDA_SUCCESS)
-    device->driver->cuStreamWaitEvent(other, event, CU_EVENT_WAIT_DEFAULT);
-  device->driver->cuStreamSynchronize(stream);
-  if (event != NULL) weir__cuda_give_event(device, event);
-  if (bytes != NULL) memory.free(memory.user, bytes);
-}
-
 // Memory that will be used soon is made, and touched, now: the driver and the system take long for it.
 static void make_memory(weir__cuda_device *device) {
   size_t total = 0;
