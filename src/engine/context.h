@@ -152,7 +152,8 @@ struct weir_context {
   weir__reductions reductions;
   weir__device_set devices;
   weir__graph_notes graphs;
-  struct weir__failures *failures; // engine/failures.h; NULL: no task has failed yet
+  struct weir__failures *failures; // engine/failures.h; NULL: no task has failed yet, or memory was short
+  bool poisoned;                   // some bytes were: from then on each task asks for them, and none goes a short way
   uint64_t checks;                 // of arguments; numbers them
   struct {
     weir__task *first, *last;
@@ -192,6 +193,12 @@ static inline uint32_t weir__trace_memory(const weir_context *context, uint32_t 
 // Something came up that makes submissions unusual (engine/plain_whole.h). The lock is held.
 static inline void weir__context_is_unusual(weir_context *context) {
   context->host.window.usual_until = 0;
+}
+
+// Some bytes are poisoned, or about to be. The lock is held.
+static inline void weir__context_poisons(weir_context *context) {
+  context->poisoned = true;
+  weir__context_is_unusual(context);
 }
 
 // As weir__repeating.settle says, if anything is held back.

@@ -34,6 +34,7 @@ static size_t causes_bytes(const weir_context *context) {
 
 static struct weir__failures *find_failures(weir_context *context) {
   if (context->failures != NULL) return context->failures;
+  weir__context_poisons(context); // whether there is memory for texts or not
   struct weir__failures *failures = weir__allocate_zeroed(sizeof *failures);
   if (failures == NULL) return NULL;
   failures->causes = weir__allocate_sparse(causes_bytes(context));
@@ -42,7 +43,6 @@ static struct weir__failures *find_failures(weir_context *context) {
     return NULL;
   }
   context->failures = failures;
-  weir__context_is_unusual(context);
   return failures;
 }
 

@@ -16,7 +16,7 @@ static_assert(WEIR__PLAIN_ARGS * (sizeof(weir__access) + sizeof(void *)) <= WEIR
 static inline bool weir__plain_is_usual(const weir_context *context) {
   const weir__host *host = &context->host;
   weir__id oldest = host->window.live.oldest;
-  bool odd = (host->trace != NULL) | (context->graphs.in_flight > 0) | (context->failures != NULL) |
+  bool odd = (host->trace != NULL) | (context->graphs.in_flight > 0) | context->poisoned |
              (context->order.fence >= oldest) | (oldest < context->order.barrier) | weir__this_thread.in_task;
   return !odd && weir__window_has_room(&host->window);
 }

@@ -212,6 +212,7 @@ static void poison(weir_context *context, const weir_arg *arg) {
 void weir__queue_fail(weir_context *context, const weir_task *task, weir_event *event, weir_status status) {
   char text[WEIR__MESSAGE_BYTES];
   snprintf(text, sizeof text, "%s", weir_last_error());
+  weir__context_poisons(context);
   for (uint32_t i = 0; i < task->arg_count; i++) {
     const weir_arg *arg = &task->args[i];
     if (arg->mode != WEIR_VALUE && arg->mode != WEIR_READ) poison(context, arg);

@@ -14,7 +14,7 @@ enum {
 static bool is_usual(const weir_context *context) {
   const weir__host *host = &context->host;
   weir__id oldest = host->window.live.oldest;
-  return !((context->failures != NULL) | (context->queue.first != NULL) | (context->order.fence >= oldest) |
+  return !(context->poisoned | (context->queue.first != NULL) | (context->order.fence >= oldest) |
            (oldest < context->order.barrier) | (context->stalled.task != NULL) | weir__this_thread.in_task) &&
          weir__window_has_room(&host->window);
 }

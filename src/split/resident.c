@@ -196,6 +196,7 @@ static void poison(void *user, uint64_t lo, uint64_t hi, weir__segment *segment)
 
 // No part writes what these should have written.
 static void poison_rest(const weir__split_run *run, uint32_t first) {
+  if (first < run->handed) weir__context_poisons(run->split->context);
   for (uint32_t i = first; i < run->handed; i++) {
     const weir__split_part *part = &run->planned[i];
     weir__split_groups groups = weir__split_groups_of(run->cut, part->first, part->count);

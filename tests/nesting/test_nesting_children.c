@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "nesting.h"
+#include "weir/batch.h"
 #include "weir/box.h"
 #include "weir/graph.h"
 
@@ -244,6 +245,47 @@ static void child_that_never_fits_is_refused(void **state) {
   assert_true(status == WEIR_OK || status == WEIR_ERROR_OUT_OF_MEMORY);
   assert_int_equal(atomic_load(&self.wrong), 0);
   weir_context_release(self.context);
+}
+
+static void submit_without_room(const weir_work *work) {
+  shared *self = work->user;
+  weir_buffer *large = NULL;
+  accept(self, weir_buffer_create(self->context, 100000, &large));
+  weir_arg args[] = {weir_updates(self->buffer), weir_value("12345678", 8), weir_writes(large)};
+  accept(self, weir_submit(self->context, &(weir_task){.host = fill_number, .args = args, .arg_count = 3}, NULL));
+  weir_buffer_release(large);
+}
+
+// It is queued, and fails when it still finds no room though nothing is in flight. What reads its results is skipped, by
+// whichever way it comes.
+static void results_of_a_child_without_memory_are_missing(void **state) {
+  (void)state;
+  for (int i = 0; i < 4; i++) {
+    shared self = {0};
+    weir_context_options options = {.devices = "cpu:2", .memory_limit = 150000};
+    if (i == 3) options.flags = WEIR_CONTEXT_TRACE;
+    assert_int_equal(weir_context_create(&options, &self.context), WEIR_OK);
+    weir_buffer *kept;
+    assert_int_equal(weir_buffer_create(self.context, 100000, &kept), WEIR_OK);
+    assert_int_equal(weir_fill(kept, 0, WEIR_WHOLE, 7, NULL), WEIR_OK);
+    assert_int_equal(weir_buffer_create(self.context, 64, &self.buffer), WEIR_OK);
+    assert_int_equal(weir_fill(self.buffer, 0, WEIR_WHOLE, 0, NULL), WEIR_OK);
+    assert_int_equal(nesting_submit(self.context, submit_without_room, &self, NULL), WEIR_OK);
+    assert_int_equal(weir_finish(self.context), WEIR_ERROR_OUT_OF_MEMORY);
+    weir_arg from = i == 1 ? weir_reads_range(self.buffer, 0, 8) : weir_reads(self.buffer);
+    weir_task task = {.host = add_number, .user = &self, .args = &from, .arg_count = 1};
+    if (i == 2) {
+      weir_prepared *prepared;
+      assert_int_equal(weir_prepare(self.context, &task, &prepared), WEIR_OK);
+      assert_int_equal(weir_prepared_submit(prepared, &self.buffer, NULL, NULL), WEIR_OK);
+    } else {
+      assert_int_equal(weir_submit(self.context, &task, NULL), WEIR_OK);
+    }
+    assert_int_equal(weir_finish(self.context), WEIR_ERROR_UPSTREAM_FAILED);
+    assert_int_equal(atomic_load(&self.refused), 0);
+    assert_int_equal(atomic_load(&self.count), 0);
+    weir_context_release(self.context);
+  }
 }
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -513,6 +555,7 @@ int main(void) {
       cmocka_unit_test(many_children_of_one_task),
       cmocka_unit_test(children_wait_for_memory),
       cmocka_unit_test(child_that_never_fits_is_refused),
+      cmocka_unit_test(results_of_a_child_without_memory_are_missing),
       cmocka_unit_test(children_have_boxes),
       cmocka_unit_test(the_queue_is_bounded),
       cmocka_unit_test(wrong_calls_are_refused_at_once),
