@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "api.h"
+#include "base/allocate.h"
 
 static weir_context *context;
 static weir_kernel *good, *bad;
@@ -52,6 +53,21 @@ static void expect_poison(weir_buffer *buffer, const char *wanted) {
     start = UINT64_MAX;
   }
   assert_string_equal(found, wanted);
+}
+
+static void fail_without_memory(const weir_work *work) {
+  weir__allocate_fail_at(1);
+  weir_work_fail(work, "as told");
+}
+
+// Where there is none to note why.
+static void poison_needs_no_memory(void **state) {
+  (void)state;
+  weir_kernel *kernel = api_kernel(context, "short of memory", fail_without_memory);
+  assert_int_equal(run_one(kernel, weir_writes(a)), WEIR_ERROR_TASK_FAILED);
+  weir__allocate_fail_at(0);
+  assert_int_equal(run_one(good, weir_reads_range(a, 10, 20)), WEIR_ERROR_UPSTREAM_FAILED);
+  assert_int_equal(run(good, weir_reads(a), weir_writes(b)), WEIR_ERROR_UPSTREAM_FAILED);
 }
 
 static void failed_task_poisons_what_it_writes(void **state) {
@@ -179,6 +195,7 @@ static void poison_of_a_released_buffer_is_forgotten(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(failed_task_poisons_what_it_writes, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(poison_needs_no_memory, set_up, tear_down),
       cmocka_unit_test_setup_teardown(poison_spreads_to_readers, set_up, tear_down),
       cmocka_unit_test_setup_teardown(update_of_poison_is_skipped_and_poisons_all_it_writes, set_up, tear_down),
       cmocka_unit_test_setup_teardown(overwriting_heals, set_up, tear_down),
