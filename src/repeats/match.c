@@ -14,7 +14,7 @@ void weir__bound_keep_other_value(const weir__run_arg *seen, const weir_arg *arg
 bool weir__bound_take_back(weir__bound *bound, uint32_t count) {
   while (bound->buffer_count > count) {
     weir_buffer *buffer = bound->buffers[--bound->buffer_count];
-    buffer->named = 0;
+    buffer->run = 0;
     weir__buffer_unqueue(buffer);
   }
   return false;

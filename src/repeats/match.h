@@ -57,7 +57,7 @@ static inline bool weir__bound_may_take(const weir__bound *bound, const weir__ru
   return buffer != NULL && weir__object_is(&buffer->object, WEIR__KIND_BUFFER) &&
          ((weir__pointers_differ(buffer->object.context, bound->context) |
            (buffer->bytes ^ run->buffer_bytes[number])) == 0) &&
-         buffer->named != bound->number && weir__run_takes(buffer);
+         buffer->run != bound->number && weir__run_takes(buffer);
 }
 
 static inline bool weir__same_arg(const weir__run_arg *seen, const weir_arg *arg) {
@@ -92,7 +92,7 @@ static inline __attribute__((always_inline)) bool weir__bound_take(weir__bound *
     return true;
   }
   if (!weir__bound_may_take(bound, run, *count, buffer)) return false;
-  buffer->named = bound->number;
+  buffer->run = bound->number;
   buffer->queued++;
   bound->buffers[(*count)++] = buffer;
   return true;

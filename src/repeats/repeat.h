@@ -13,7 +13,7 @@ typedef struct weir__bound {
   weir_buffer **buffers;
   unsigned char *values;
   uint32_t given_capacity, buffer_count, buffer_capacity, value_capacity;
-  uint64_t number;       // weir_buffer.named of the buffers
+  uint64_t number;       // weir_buffer.run of the buffers: checks of other threads leave it alone
   weir_context *context; // theirs
 } weir__bound;
 

@@ -66,7 +66,7 @@ struct weir_buffer {
   uint64_t id;
   uint32_t queued;              // submissions that name it and wait in the context's queue (engine/queue.h)
   bool gone;                    // its owner has released it meanwhile
-  uint64_t run;                 // the run that named it last (repeats/run.h), and there
+  uint64_t run;                 // that named it last, recorded (repeats/run.h) or followed, and there
   uint32_t run_place, run_task; // its number, and the last task that names it
   char label[48];
   uint32_t oldest_version;

@@ -784,6 +784,73 @@ typedef struct parent {
   _Atomic bool ready, done;
 } parent;
 
+static void *launch(void *argument) {
+  assert_int_equal(weir_graph_launch(argument, NULL), WEIR_OK);
+  return NULL;
+}
+
+// Waits until threads that wait for memory have looked for it so often again.
+static void await_looks(const program *self, uint64_t count) {
+  uint64_t first = 0, now = 0;
+  for (bool begun = false; now < first + count; begun = true) {
+    if (begun) nap(1000000);
+    weir__context_lock_to_submit(self->context);
+    now = self->context->host.statistics.memory_waits;
+    weir__context_unlock(self->context);
+    if (!begun) first = now;
+  }
+}
+
+// The first step that names a buffer which none before it names, and updates one that some step before it names.
+static uint32_t find_late_name(const program *self) {
+  bool known[BUFFERS] = {false};
+  for (uint32_t i = 0; i < TASKS; i++) {
+    const step *at = &self->steps[i];
+    if (known[at->to] && !known[at->a] && at->a != at->b) return i;
+    known[at->to] = known[at->a] = known[at->b] = true;
+  }
+  return 0;
+}
+
+// A buffer that a run has named is known in it, though a thread that waits for memory meanwhile names it again and again.
+static void other_threads_name_the_same_buffers(void **state) {
+  (void)state;
+  enum { LARGE = 100000 };
+  program self;
+  open_with(&self, (weir_context_options){.devices = "cpu:1", .memory_limit = 150000, .flags = WEIR_CONTEXT_REPEATS});
+  learn(&self);
+  uint32_t late = find_late_name(&self);
+  assert_true(late > 0);
+  const step *at = &self.steps[late];
+  weir_buffer *held, *wanted;
+  assert_int_equal(weir_buffer_create(self.context, LARGE, &held), WEIR_OK);
+  assert_int_equal(weir_buffer_create(self.context, LARGE, &wanted), WEIR_OK);
+  gate before = {.shared = &self};
+  const weir_arg arg = weir_writes(held);
+  const weir_task task = {.host = stands, .user = &before, .args = &arg, .arg_count = 1};
+  assert_int_equal(weir_submit(self.context, &task, NULL), WEIR_OK);
+  weir_graph *graph;
+  assert_int_equal(weir_graph_create(self.context, NULL, &graph), WEIR_OK);
+  assert_int_equal(weir_graph_fill(graph, wanted, 0, WEIR_WHOLE, 1, NULL), WEIR_OK);
+  assert_int_equal(weir_graph_copy(graph, wanted, 0, self.buffers[at->to], 0, WEIR_WHOLE, NULL), WEIR_OK);
+  pthread_t thread;
+  assert_int_equal(pthread_create(&thread, NULL, launch, graph), 0);
+  await_looks(&self, 1);
+  pass(&self, 0, late, 5);
+  await_looks(&self, 2);
+  const weir_arg args[] = {weir_updates(self.buffers[at->to]), weir_reads(self.buffers[at->to]),
+                           weir_reads(self.buffers[at->b]), weir_value(&at->value, sizeof at->value)};
+  const weir_task wrong = {.kernel = self.mix, .user = (void *)(uintptr_t)at->value, .args = args, .arg_count = 4};
+  assert_int_equal(weir_submit(self.context, &wrong, NULL), WEIR_ERROR_INVALID_ARGUMENT);
+  atomic_store(&before.open, true);
+  assert_int_equal(weir_buffer_release(held), WEIR_OK);
+  pthread_join(thread, NULL);
+  expect(&self);
+  weir_graph_release(graph);
+  assert_int_equal(weir_buffer_release(wanted), WEIR_OK);
+  close(&self);
+}
+
 static void submits(const weir_work *work) {
   parent *self = work->user;
   while (!atomic_load(&self->ready)) nap(100000);
@@ -839,6 +906,7 @@ int main(void) {
       cmocka_unit_test(time_outs_pass_a_thread_that_waits_for_room),
       cmocka_unit_test(time_outs_pass_what_has_no_room),
       cmocka_unit_test(groups_have_their_own_tasks),
+      cmocka_unit_test(other_threads_name_the_same_buffers),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
