@@ -110,6 +110,21 @@ weir_status weir__repeats_submit_alone(weir_context *context, const weir_task *t
   return submit_short(context, task, out_event) ? WEIR_OK : weir__submit_special(context, task, out_event);
 }
 
+// What is held back keeps its kernels, though a task releases them while this thread waits for room.
+static void keep_kernels(const weir__repeats *self, uint32_t first) {
+  for (uint32_t i = first; i < self->count; i++) {
+    weir_kernel *kernel = self->repeat->run.tasks[i].kernel;
+    if (kernel != NULL) kernel->queued++;
+  }
+}
+
+static void let_kernels_go(const weir__repeats *self, uint32_t first) {
+  for (uint32_t i = first; i < self->count; i++) {
+    weir_kernel *kernel = self->repeat->run.tasks[i].kernel;
+    if (kernel != NULL) weir__kernel_unqueue(kernel);
+  }
+}
+
 // The first of the tasks that are held back and have not been submitted.
 static void next_task(const weir__repeats *self, weir_arg *args, weir_task *out_task) {
   weir__repeat_task(self->repeat, self->entered, &self->bound, args, out_task);
@@ -121,7 +136,7 @@ static bool enter_now(weir_context *context) {
   weir_arg args[WEIR_MAX_ARGS];
   weir_task task;
   next_task(self, args, &task);
-  const weir__submission submission = {.task = &task, .may_queue = true, .queued = true};
+  const weir__submission submission = {.task = &task, .kernel_checked = true, .may_queue = true, .queued = true};
   weir_status status = WEIR_OK;
   weir__admit_result result;
   weir__bound_revive(&self->bound, true);
@@ -148,7 +163,9 @@ static bool enter(weir_context *context, bool waits) {
   next_task(self, args, &task);
   weir__bound_revive(&self->bound, true);
   bool entered = submit_short(context, &task, NULL);
-  weir_status status = entered || !waits ? WEIR_OK : weir__submit_special(context, &task, NULL);
+  uint64_t ticket = 0;
+  const weir__submission submission = {.task = &task, .ticket = &ticket, .kernel_checked = true, .may_queue = true};
+  weir_status status = entered || !waits ? WEIR_OK : weir__submit(context, &submission, NULL);
   weir__bound_revive(&self->bound, false);
   if (status != WEIR_OK) weir__queue_fail(context, &task, NULL, status);
   if (entered || waits)
@@ -172,19 +189,21 @@ static bool leave(weir_context *context, bool waits) {
   weir__repeats *self = context->repeating.repeats;
   weir__kept_error kept;
   weir__error_keep(&kept);
-  bool broken = self->entered > 0;
+  uint32_t first = self->entered;
   self->quick_end = 0;
   weir__repeats_free_storage(self);
   self->settling = true;
   weir__thread thread = forget_parent();
+  keep_kernels(self, first);
   while (self->entered < self->count && enter(context, waits)) {
   }
+  let_kernels_go(self, first);
   recall_parent(&thread);
   self->settling = false;
   weir__error_put_back(&kept);
   if (self->entered < self->count) return false;
   give_up(context);
-  if (broken) weir__repeats_begin_run(context);
+  if (first > 0) weir__repeats_begin_run(context); // it was broken off before
   return true;
 }
 
@@ -231,8 +250,11 @@ void weir__host_settle(weir__host *host, uint64_t seen) {
   weir__error_keep(&kept);
   weir__repeats_free_storage(self);
   self->settling = true; // the lock may be released here, too
+  uint32_t first = self->entered;
+  keep_kernels(self, first);
   while (self->entered < self->count && has_room(context) && enter_now(context)) {
   }
+  let_kernels_go(self, first);
   self->settling = false;
   weir__error_put_back(&kept);
   if (self->entered == self->count) give_up(context);

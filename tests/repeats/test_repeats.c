@@ -784,6 +784,57 @@ typedef struct parent {
   _Atomic bool ready, done;
 } parent;
 
+// Half a pass, which is held back, and then a task of another kernel.
+static void *turn_to_another_kernel(void *argument) {
+  program *self = argument;
+  pass(self, 0, TASKS / 2, 7);
+  const uint32_t no = 0;
+  const weir_arg args[] = {weir_updates(self->buffers[0]), weir_value(&no, sizeof no)};
+  assert_int_equal(weir_submit(self->context, &(weir_task){.kernel = self->fail, .args = args, .arg_count = 2}, NULL),
+                   WEIR_OK);
+  return NULL;
+}
+
+static void release_kernels(const weir_work *work) {
+  gate *self = work->user;
+  while (!atomic_load(&self->begun)) nap(100000);
+  weir_kernel *mix = self->shared->mix;
+  if (weir_kernel_release(mix) != WEIR_OK || weir_kernel_release(mix) != WEIR_ERROR_RELEASED) abort();
+  for (uint32_t i = 0; i < 2000; i++) { // more than are kept before one is used again
+    weir_kernel *other;
+    if (weir_kernel_create(self->shared->context, "other", &other) != WEIR_OK || other == mix) abort();
+    if (weir_kernel_set_cpu(other, fails) != WEIR_OK || weir_kernel_release(other) != WEIR_OK) abort();
+  }
+  atomic_store(&self->open, true);
+}
+
+// What is held back keeps its kernels, also where a task releases them while a thread waits for room for it.
+static void tasks_release_kernels_of_what_is_held_back(void **state) {
+  (void)state;
+  program self;
+  weir_event *host, *task;
+  pthread_t thread;
+  wait_outside(&self, &host, &task);
+  gate before = {.shared = &self};
+  const weir_function functions[] = {stands, release_kernels}; // no worker is idle, and breaks off what is held back
+  for (uint32_t i = 0; i < 2; i++) {
+    weir_event *event; // a run may begin behind it
+    assert_int_equal(weir_submit(self.context, &(weir_task){.host = functions[i], .user = &before}, &event), WEIR_OK);
+    weir_event_release(event);
+  }
+  uint64_t waits = window_waits(&self);
+  assert_int_equal(pthread_create(&thread, NULL, turn_to_another_kernel, &self), 0);
+  while (window_waits(&self) == waits) nap(100000);
+  atomic_store(&before.begun, true);
+  while (!atomic_load(&before.open)) nap(100000);
+  assert_int_equal(weir_host_event_signal(host, WEIR_OK), WEIR_OK);
+  pthread_join(thread, NULL);
+  expect(&self);
+  weir_event_release(host);
+  weir_event_release(task);
+  close(&self);
+}
+
 static void *launch(void *argument) {
   assert_int_equal(weir_graph_launch(argument, NULL), WEIR_OK);
   return NULL;
@@ -907,6 +958,7 @@ int main(void) {
       cmocka_unit_test(time_outs_pass_what_has_no_room),
       cmocka_unit_test(groups_have_their_own_tasks),
       cmocka_unit_test(other_threads_name_the_same_buffers),
+      cmocka_unit_test(tasks_release_kernels_of_what_is_held_back),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
