@@ -246,7 +246,7 @@ void weir_context_cancel(weir_context *context) {
   weir__context_lock_to_submit(context);
   cancel(context);
   weir__context_unlock(context);
-  weir__context_lock(context);
+  if (!weir__context_lock_settled(context, true)) context->repeating.cancelled = true; // another thread is at it
   cancel(context);
   weir__context_unlock(context);
 }

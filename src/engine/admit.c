@@ -325,7 +325,8 @@ weir__admit_result weir__admit(weir_context *context, const weir__request *reque
   weir__task *task = weir__window_begin(window);
   fill_task(request, task);
   task->event = event;
-  if (event != NULL && event->dropped) task->dropped = true;
+  if ((event != NULL && event->dropped) || (request->submission->held && context->repeating.cancelled))
+    task->dropped = true;
   weir__dependences_clear(&context->order.dependences);
   find_hazards(context, request, task->id);
   if (request->move != NULL) fill_move(request);

@@ -130,9 +130,10 @@ typedef struct weir__repeating {
   // Submits what is held back. Without `waits`, as much of it as need not wait: for room, for memory, or for another thread
   // that submits it already. False: some is held back still.
   bool (*settle)(weir_context *context, bool waits);
-  bool held;     // some tasks are held back, or the cache is asleep: calls are told to it
-  bool cut;      // something else than a submission was called since the last one
-  uint8_t plain; // which tasks that are not held back may go a short way: weir__plain
+  bool held;      // some tasks are held back, or the cache is asleep: calls are told to it
+  bool cut;       // something else than a submission was called since the last one
+  bool cancelled; // what is held back is skipped once it is submitted, for which a thread waits
+  uint8_t plain;  // which tasks that are not held back may go a short way: weir__plain
 } weir__repeating;
 
 struct weir_context {

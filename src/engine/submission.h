@@ -27,6 +27,7 @@ typedef struct weir__submission {
   bool may_queue;      // where it must not wait for room it is queued, by who gets LATER
   bool opens;          // it is an open task (engine/open.h)
   bool queued;         // it was, and is to enter now: it must not wait
+  bool held;           // it was held back (weir__repeating)
 } weir__submission;
 
 // What is known of a list of accesses.

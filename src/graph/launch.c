@@ -243,7 +243,7 @@ weir_status weir__graph_submit_held(weir_graph *graph, const weir__submission *b
 }
 
 bool weir__graph_launch_now(weir_graph *graph, weir_event **out_event) {
-  const weir__submission by = {.origin = NULL, .queued = true};
+  const weir__submission by = {.queued = true, .held = true};
   attempt launched = {.graph = graph, .by = &by};
   weir_status status;
   weir__admit_result result;

@@ -20,6 +20,7 @@ static void release(weir_context *context) {
   weir__bound_clear(&self->bound);
   self->repeat = NULL;
   self->entered = 0;
+  context->repeating.cancelled = false;
   weir__repeats_hold(context, 0);
 }
 
@@ -136,7 +137,8 @@ static bool enter_now(weir_context *context) {
   weir_arg args[WEIR_MAX_ARGS];
   weir_task task;
   next_task(self, args, &task);
-  const weir__submission submission = {.task = &task, .kernel_checked = true, .may_queue = true, .queued = true};
+  const weir__submission submission = {
+      .task = &task, .kernel_checked = true, .may_queue = true, .queued = true, .held = true};
   weir_status status = WEIR_OK;
   weir__admit_result result;
   weir__bound_revive(&self->bound, true);
@@ -162,9 +164,10 @@ static bool enter(weir_context *context, bool waits) {
   weir_task task;
   next_task(self, args, &task);
   weir__bound_revive(&self->bound, true);
-  bool entered = submit_short(context, &task, NULL);
+  bool entered = !context->repeating.cancelled && submit_short(context, &task, NULL);
   uint64_t ticket = 0;
-  const weir__submission submission = {.task = &task, .ticket = &ticket, .kernel_checked = true, .may_queue = true};
+  const weir__submission submission = {
+      .task = &task, .ticket = &ticket, .kernel_checked = true, .may_queue = true, .held = true};
   weir_status status = entered || !waits ? WEIR_OK : weir__submit(context, &submission, NULL);
   weir__bound_revive(&self->bound, false);
   if (status != WEIR_OK) weir__queue_fail(context, &task, NULL, status);

@@ -808,6 +808,33 @@ static void release_kernels(const weir_work *work) {
   atomic_store(&self->open, true);
 }
 
+static void cancel(const weir_work *work) {
+  gate *self = work->user;
+  while (!atomic_load(&self->begun)) nap(100000);
+  weir_context_cancel(self->shared->context);
+  atomic_store(&self->open, true);
+}
+
+// Keeps both workers busy, so that none breaks off what is held back. A thread submits, and waits for room for what it has held back;
+// a task calls `function` meanwhile.
+static void call_while_a_thread_waits(program *self, weir_function function, void *(*submits)(void *),
+                                      pthread_t *out_thread) {
+  gate before = {.shared = self};
+  const weir_function functions[] = {stands, function};
+  weir_event *events[2]; // a run may begin behind these
+  for (uint32_t i = 0; i < 2; i++)
+    assert_int_equal(weir_submit(self->context, &(weir_task){.host = functions[i], .user = &before}, &events[i]),
+                     WEIR_OK);
+  uint64_t waits = window_waits(self);
+  assert_int_equal(pthread_create(out_thread, NULL, submits, self), 0);
+  while (window_waits(self) == waits) nap(100000);
+  atomic_store(&before.begun, true);
+  for (uint32_t i = 0; i < 2; i++) {
+    while (weir_event_poll(events[i]) == WEIR_PENDING) nap(100000);
+    weir_event_release(events[i]);
+  }
+}
+
 // What is held back keeps its kernels, also where a task releases them while a thread waits for room for it.
 static void tasks_release_kernels_of_what_is_held_back(void **state) {
   (void)state;
@@ -815,23 +842,51 @@ static void tasks_release_kernels_of_what_is_held_back(void **state) {
   weir_event *host, *task;
   pthread_t thread;
   wait_outside(&self, &host, &task);
-  gate before = {.shared = &self};
-  const weir_function functions[] = {stands, release_kernels}; // no worker is idle, and breaks off what is held back
-  for (uint32_t i = 0; i < 2; i++) {
-    weir_event *event; // a run may begin behind it
-    assert_int_equal(weir_submit(self.context, &(weir_task){.host = functions[i], .user = &before}, &event), WEIR_OK);
-    weir_event_release(event);
-  }
-  uint64_t waits = window_waits(&self);
-  assert_int_equal(pthread_create(&thread, NULL, turn_to_another_kernel, &self), 0);
-  while (window_waits(&self) == waits) nap(100000);
-  atomic_store(&before.begun, true);
-  while (!atomic_load(&before.open)) nap(100000);
+  call_while_a_thread_waits(&self, release_kernels, turn_to_another_kernel, &thread);
   assert_int_equal(weir_host_event_signal(host, WEIR_OK), WEIR_OK);
   pthread_join(thread, NULL);
   expect(&self);
   weir_event_release(host);
   weir_event_release(task);
+  close(&self);
+}
+
+static _Atomic uint32_t ticks;
+
+static void tick(const weir_work *work) {
+  (void)work;
+  atomic_fetch_add(&ticks, 1);
+}
+
+static void submit_ticks(program *self, uint32_t count) {
+  for (uint32_t i = 0; i < count; i++) { // no two are alike: they are no loop
+    const char label[] = {(char)('0' + i), '\0'};
+    const weir_task task = {.host = tick, .label = label};
+    assert_int_equal(weir_submit(self->context, &task, NULL), WEIR_OK);
+  }
+}
+
+static void *turn_from_ticks(void *argument) {
+  submit_ticks(argument, TASKS - 1);
+  submit(argument, &((program *)argument)->steps[0], NULL);
+  return NULL;
+}
+
+// A task cancels all that was submitted, and so what is held back while a thread waits for room for it.
+static void tasks_cancel_what_is_held_back(void **state) {
+  (void)state;
+  program self;
+  pthread_t thread;
+  open_with(&self, (weir_context_options){.devices = "cpu:2", .window = 8, .flags = WEIR_CONTEXT_REPEATS});
+  while (statistics(&self).repeated < TASKS) {
+    submit_ticks(&self, TASKS);
+    assert_int_equal(weir_finish(self.context), WEIR_OK);
+  }
+  uint32_t before = atomic_load(&ticks);
+  call_while_a_thread_waits(&self, cancel, turn_from_ticks, &thread);
+  pthread_join(thread, NULL);
+  assert_int_equal(weir_finish(self.context), WEIR_ERROR_CANCELLED);
+  assert_int_equal(atomic_load(&ticks), before);
   close(&self);
 }
 
@@ -959,6 +1014,7 @@ int main(void) {
       cmocka_unit_test(groups_have_their_own_tasks),
       cmocka_unit_test(other_threads_name_the_same_buffers),
       cmocka_unit_test(tasks_release_kernels_of_what_is_held_back),
+      cmocka_unit_test(tasks_cancel_what_is_held_back),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
