@@ -225,6 +225,7 @@ static void end_set(weir__segment *segment, const weir__liveness *liveness) {
 
 void weir__segment_commute(weir__segment *segment, const weir__liveness *liveness, weir__id task, uint64_t lo,
                            uint64_t hi, weir__dependences *dependences) {
+  if (segment->writer == task) return; // of a buffer that was used by boxes: by an argument that is the same
   if (segment->commutes) {
     if (weir__segment_readers(segment)[segment->reader_count - 1] == (task | WEIR__READER_COMMUTES)) return;
     if (has_live(segment, liveness, WEIR__READER_AFTER)) end_set(segment, liveness);

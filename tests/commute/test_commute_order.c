@@ -241,6 +241,25 @@ static void rows_and_boxes(void **state) {
   }
 }
 
+// The first of two equal arguments ends the use by boxes: for the second one the task has written it all, and does not wait
+// for itself.
+static void twice_after_boxes(void **state) {
+  (void)state;
+  weir_context *context = api_context("cpu:2", 0, 0);
+  weir_buffer *square = api_buffer(context, SIDE * SIDE * 8, "square");
+  weir_box column = {.width = 8, .pitch = SIDE * 8, .rows = SIDE};
+  uint64_t all = SIDE * SIDE, found[SIDE * SIDE];
+  weir_arg args[] = {weir_writes_box(square, 0, &column), weir_value(&all, sizeof all), weir_commutes(square)};
+  api_expect(weir_fill(square, 0, WEIR_WHOLE, 0, NULL), WEIR_OK, NULL);
+  weir_event_release(api_submit_host(context, api_nothing, NULL, args, 1));
+  args[0] = weir_commutes(square);
+  weir_event *twice = api_submit_host(context, api_nothing, NULL, args, 3);
+  assert_int_equal(weir_event_wait(twice, 20000000000), WEIR_OK);
+  weir_event_release(twice);
+  api_expect(api_read(square, 0, sizeof found, found), WEIR_OK, NULL);
+  weir_context_release(context);
+}
+
 static void what_is_refused(void **state) {
   (void)state;
   weir_context *context = api_context("cpu:2", 0, 0);
@@ -271,6 +290,7 @@ int main(void) {
       cmocka_unit_test(renamed_meanwhile),
       cmocka_unit_test(in_a_graph),
       cmocka_unit_test(rows_and_boxes),
+      cmocka_unit_test(twice_after_boxes),
       cmocka_unit_test(what_is_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
