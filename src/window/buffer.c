@@ -200,15 +200,19 @@ bool weir__buffer_change_valid(weir_buffer *buffer, weir__validity_pool *pool, u
   return true;
 }
 
+static inline void note_users(const weir_buffer *buffer, weir__block *block) {
+  if (buffer->ranged | buffer->whole.commutes)
+    note_many_users(buffer, block);
+  else
+    weir__buffer_note_users(buffer, block);
+}
+
 static inline void drop_place(weir_buffer *buffer, uint32_t space, weir__pool *pool, bool idle) {
   weir__block *block = buffer->replicas[space].block;
   if (idle) { // who had it does not matter
     weir__pool_give(pool, block);
   } else {
-    if (buffer->ranged | buffer->whole.commutes)
-      note_many_users(buffer, block);
-    else
-      weir__buffer_note_users(buffer, block);
+    note_users(buffer, block);
     weir__pool_give_waiting(pool, block);
   }
   buffer->replicas[space] = (weir__replica){0};
@@ -237,7 +241,7 @@ void weir__buffer_drop_storage(weir_buffer *buffer, weir__pool *pools, bool idle
 bool weir__buffer_exchange_storage(weir_buffer *buffer, uint32_t space, weir__pool *pool,
                                    const weir__liveness *liveness) {
   weir__replica *replica = &buffer->replicas[space];
-  weir__buffer_note_users(buffer, replica->block);
+  note_users(buffer, replica->block);
   weir__block *fresh = weir__pool_exchange(pool, replica->block, liveness);
   if (fresh == NULL) return false;
   *replica = (weir__replica){.block = fresh, .memory = fresh->memory, .storage = fresh->number};

@@ -212,6 +212,23 @@ static void storage_used_by_ranges_does_not_know_its_users(void **state) {
   assert_int_equal(block->last_use, last);
 }
 
+// Readers of a buffer that tasks commute on have tags; users of a block have none.
+static void exchanged_storage_knows_tasks_that_commute(void **state) {
+  (void)state;
+  weir__block *block = give_storage(), *other;
+  assert_int_equal(weir__pool_take(&self.storage, self.buffer.bytes, &self.tasks.live, &other), WEIR__POOL_OK);
+  weir__pool_give(&self.storage, other);
+  const weir__liveness *live = &self.tasks.live;
+  weir__id task = model_tasks_begin(&self.tasks);
+  weir__buffer_commute(&self.buffer, &self.ranges, live, task, 0, self.buffer.bytes, &self.dependences);
+  weir__id reader = model_tasks_begin(&self.tasks);
+  weir__buffer_access(&self.buffer, &self.ranges, live, reader, WEIR_READ, 0, self.buffer.bytes, &self.dependences);
+  assert_true(weir__buffer_exchange_storage(&self.buffer, WEIR__HOST_SPACE, &self.storage, live));
+  assert_ptr_equal(self.storage.waiting[block->size_class], block);
+  assert_true(is_user(block, task));
+  assert_true(is_user(block, reader));
+}
+
 static void without_storage_there_is_nothing_to_give(void **state) {
   (void)state;
   use(WEIR_WRITE, 0, 10);
@@ -228,6 +245,7 @@ int main(void) {
       TEST(idle_storage_is_free_at_once),
       TEST(storage_in_use_waits_with_its_users),
       TEST(storage_used_by_ranges_does_not_know_its_users),
+      TEST(exchanged_storage_knows_tasks_that_commute),
       TEST(without_storage_there_is_nothing_to_give),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
