@@ -174,11 +174,10 @@ static void pass_by(weir_context *context) {
   self->last = self->broken;
 }
 
-// Whether the task is held back, or was launched with those that are.
-bool weir__repeats_take(weir_context *context, const weir_task *task, weir_event **out_event) {
+weir__repeats_way weir__repeats_take(weir_context *context, const weir_task *task, weir_event **out_event) {
   weir__repeats *self = context->repeating.repeats;
   if (self->settling) weir__repeats_await_settled(context);
-  if (self->settling || self->asleep) return false;
+  if (self->settling || self->asleep) return WEIR__REPEATS_PASSED;
   if (context->repeating.cut) {
     context->repeating.cut = false;
     self->pass++;
@@ -192,15 +191,17 @@ bool weir__repeats_take(weir_context *context, const weir_task *task, weir_event
     weir__repeats_count(self, 1);
   }
   if (self->count > 0) {
-    if (!weir__this_thread.in_task && follow(context, task, out_event)) return true; // not a task's child
+    if (!weir__this_thread.in_task && follow(context, task, out_event))
+      return WEIR__REPEATS_TAKEN; // not a task's child
     if (self->count > 0) weir__repeats_leave(context);
   } else if (self->to_come == 0 && self->starts && out_event == NULL && start(context, task)) {
-    return true;
+    return WEIR__REPEATS_TAKEN;
   }
   if (self->to_come > 0) {
     pass_by(context);
-    return false;
+    return WEIR__REPEATS_PASSED;
   }
-  weir__repeats_note(context, task, out_event != NULL);
-  return false;
+  self->starts = false;
+  self->last = NULL;
+  return WEIR__REPEATS_NOTED;
 }

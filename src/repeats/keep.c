@@ -161,7 +161,6 @@ void weir__repeats_wake(weir_context *context) {
   weir__repeats_hold(context, 0);
 }
 
-// Notes a task that is to be submitted. `ends`: the run ends with it.
 void weir__repeats_note(weir_context *context, const weir_task *task, bool ends) {
   weir__repeats *self = context->repeating.repeats;
   self->starts = false;

@@ -131,23 +131,23 @@ static void next_task(const weir__repeats *self, weir_arg *args, weir_task *out_
   weir__repeat_task(self->repeat, self->entered, &self->bound, args, out_task);
 }
 
-// Submits the next one without waiting. False: the task would have to wait.
-static bool enter_now(weir_context *context) {
+// Submits the next one without waiting. False: the task would have to wait. `*out_status`: whether it was refused.
+static bool enter_now(weir_context *context, weir_status *out_status) {
   weir__repeats *self = context->repeating.repeats;
   weir_arg args[WEIR_MAX_ARGS];
   weir_task task;
   next_task(self, args, &task);
   const weir__submission submission = {
       .task = &task, .kernel_checked = true, .may_queue = true, .queued = true, .held = true};
-  weir_status status = WEIR_OK;
   weir__admit_result result;
+  *out_status = WEIR_OK;
   weir__bound_revive(&self->bound, true);
   do {
-    result = weir__submit_once(context, &submission, false, NULL, &status);
+    result = weir__submit_once(context, &submission, false, NULL, out_status);
   } while (result == WEIR__RETRY);
   weir__bound_revive(&self->bound, false);
   bool refused = result == WEIR__REFUSED && weir__window_empty(&context->host.window); // for good
-  if (refused) weir__queue_fail(context, &task, NULL, status);
+  if (refused) weir__queue_fail(context, &task, NULL, *out_status);
   self->entered += refused || result == WEIR__ADMITTED;
   return refused || result == WEIR__ADMITTED;
 }
@@ -173,9 +173,12 @@ static bool enter(weir_context *context, bool waits) {
   if (status != WEIR_OK) weir__queue_fail(context, &task, NULL, status);
   if (entered || waits)
     self->entered++;
-  else if (!has_room(context) || !enter_now(context))
+  else if (!has_room(context) || !enter_now(context, &status))
     return false;
-  weir__repeats_note(context, &task, false);
+  if (status == WEIR_OK)
+    weir__repeats_note(context, &task, false);
+  else
+    weir__repeats_end_run(context);
   return true;
 }
 
@@ -253,9 +256,10 @@ void weir__host_settle(weir__host *host, uint64_t seen) {
   weir__error_keep(&kept);
   weir__repeats_free_storage(self);
   self->settling = true; // the lock may be released here, too
+  weir_status status;
   uint32_t first = self->entered;
   keep_kernels(self, first);
-  while (self->entered < self->count && has_room(context) && enter_now(context)) {
+  while (self->entered < self->count && has_room(context) && enter_now(context, &status)) {
   }
   let_kernels_go(self, first);
   self->settling = false;

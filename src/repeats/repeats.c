@@ -30,13 +30,25 @@ static inline bool go_on(weir_context *context, weir__repeats *self, const weir_
   return true;
 }
 
+static void note(weir_context *context, const weir_task *task, bool ends, weir_status status) {
+  if (context->repeating.repeats->asleep) return;
+  if (status == WEIR_OK)
+    weir__repeats_note(context, task, ends);
+  else
+    weir__repeats_end_run(context);
+}
+
 weir_status weir__repeats_submit_other(weir_context *context, const weir_task *task, weir_event **out_event) {
   weir__repeats *self = context->repeating.repeats;
   if (self == NULL) return weir__submit_special(context, task, out_event);
   if (go_on(context, self, task, out_event)) return WEIR_OK;
   if (self->asleep && !self->ahead) weir__repeats_wake(context);
-  if (!self->asleep && weir__repeats_take(context, task, out_event)) return WEIR_OK;
-  return weir__repeats_submit_alone(context, task, out_event);
+  weir__repeats_way way = self->asleep ? WEIR__REPEATS_PASSED : weir__repeats_take(context, task, out_event);
+  if (way == WEIR__REPEATS_TAKEN) return WEIR_OK;
+  weir_status status = weir__repeats_submit_alone(context, task, out_event);
+  if (way == WEIR__REPEATS_NOTED && self->count == 0 && !self->settling) // else another thread went on meanwhile
+    note(context, task, out_event != NULL, status);
+  return status;
 }
 
 weir_status weir__repeats_submit_next(weir_context *context, const weir_task *task, weir_event **out_event) {

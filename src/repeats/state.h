@@ -86,7 +86,8 @@ void weir__repeats_wake(weir_context *context);
 void weir__repeats_begin_run(weir_context *context);
 void weir__repeats_end_run(weir_context *context);
 
-// Notes a task that is to be submitted. `ends`: the run ends with it.
+// Notes a task that was submitted. `ends`: the run ends with it. One that was refused must not be noted: it would be held back the
+// next time, where the caller is to hear of it.
 void weir__repeats_note(weir_context *context, const weir_task *task, bool ends);
 
 // leave.c
@@ -138,7 +139,12 @@ bool weir__repeats_recall(void *user, weir__pool *pool);
 
 // follow.c
 
-// Whether the task is held back, or was launched with those that are.
-bool weir__repeats_take(weir_context *context, const weir_task *task, weir_event **out_event);
+typedef enum weir__repeats_way {
+  WEIR__REPEATS_TAKEN,  // it is held back, or was launched with those that are
+  WEIR__REPEATS_NOTED,  // it is to be submitted, and then noted
+  WEIR__REPEATS_PASSED, // it is to be submitted, and that is all
+} weir__repeats_way;
+
+weir__repeats_way weir__repeats_take(weir_context *context, const weir_task *task, weir_event **out_event);
 
 #endif // WEIR_REPEATS_STATE_H

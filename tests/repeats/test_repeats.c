@@ -890,6 +890,33 @@ static void tasks_cancel_what_is_held_back(void **state) {
   close(&self);
 }
 
+// A task that is refused is refused each time.
+static void refused_tasks_are_refused_each_time(void **state) {
+  (void)state;
+  enum { FAULTS = 4 };
+  for (int fault = 0; fault < FAULTS; fault++) {
+    program self;
+    open_with(&self, (weir_context_options){.devices = "cpu:2", .flags = WEIR_CONTEXT_REPEATS});
+    const uint32_t no = 0;
+    weir_arg args[] = {weir_updates(self.buffers[0]), weir_reads(self.buffers[1]), weir_reads(self.buffers[2]),
+                       weir_value(&no, sizeof no)};
+    weir_task task = {.kernel = self.mix, .args = args, .arg_count = 4};
+    if (fault == 0) args[1].bytes = 0;
+    if (fault == 1) args[1].offset = 1000;
+    if (fault == 2) args[1].buffer = self.buffers[0];
+    if (fault == 3) task.groups[0] = task.groups[1] = task.groups[2] = UINT32_MAX;
+    for (uint32_t i = 0; i < 8; i++) {
+      pass(&self, 0, TASKS / 2, i);
+      assert_int_equal(weir_submit(self.context, &task, NULL),
+                       fault == 1 ? WEIR_ERROR_OUT_OF_RANGE : WEIR_ERROR_INVALID_ARGUMENT);
+      pass(&self, TASKS / 2, TASKS, i);
+      assert_int_equal(weir_finish(self.context), WEIR_OK);
+    }
+    expect(&self);
+    close(&self);
+  }
+}
+
 static void *launch(void *argument) {
   assert_int_equal(weir_graph_launch(argument, NULL), WEIR_OK);
   return NULL;
@@ -1015,6 +1042,7 @@ int main(void) {
       cmocka_unit_test(other_threads_name_the_same_buffers),
       cmocka_unit_test(tasks_release_kernels_of_what_is_held_back),
       cmocka_unit_test(tasks_cancel_what_is_held_back),
+      cmocka_unit_test(refused_tasks_are_refused_each_time),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
