@@ -77,7 +77,9 @@ static void count_threads(weir_context *context, const char *names) {
   uint32_t cores = weir__usable_cores(), most = cores / 2, threads = weir__device_threads(names);
   context->host.usual_workers = cores - (threads < most ? threads : most);
   uint32_t workers = weir__device_workers(names, context->host.usual_workers);
-  context->host.crowded = cores <= FEW_CORES || (workers > 0 && workers + threads + FEW_CORES >= cores);
+  uint32_t needed = workers + threads + FEW_CORES;
+  context->host.crowded = cores <= FEW_CORES || (workers > 0 && needed >= cores);
+  context->host.spare_cores = threads > 0 && needed < cores ? (cores - needed) / threads : 0;
 }
 
 // The threads that issue the tasks of devices get cores that the CPU's workers leave, as far as there are some that are free.

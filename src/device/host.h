@@ -57,6 +57,7 @@ typedef struct weir__host {
   uint64_t rename_limit;     // of each memory, in bytes, for overwritten storage in use; 0: a part of the memory
   weir__trace *trace;        // NULL: nothing is traced; guarded by the lock
   bool crowded;              // CPU workers leave few cores to threads of devices, and other threads should not spin
+  uint32_t spare_cores;      // for each device with a thread, beside what workers, those threads and the caller's need
   struct weir__watch *watch; // NULL: ThreadSanitizer does not watch (device/watch.h)
   uint64_t spin_ns;          // how long who waits spins before it sleeps; a device that is created may ask for more
   uint32_t usual_workers;    // of a CPU device whose name does not say how many

@@ -12,7 +12,7 @@
 #include "device/cuda/kernel.h"
 #include "device/cuda/queue/schedule.h"
 
-enum { LAUNCHERS = 4, CHAIN = 100 };
+enum { QUEUES = 4, CHAIN = 100 };
 
 static const uint64_t SECOND_NS = 1000000000;
 
@@ -24,16 +24,17 @@ typedef struct scene {
   weir__queue_task *places[2];
 } scene;
 
-static scene make(void) {
+static scene make(uint32_t launchers) {
   scene s = {.device = calloc(1, sizeof *s.device),
              .kernel = calloc(1, sizeof *s.kernel),
              .task = calloc(1, sizeof *s.task),
              .ops = calloc(CHAIN, sizeof *s.ops)};
   assert_true(s.device != NULL && s.kernel != NULL && s.task != NULL && s.ops != NULL);
-  s.device->launcher_count = LAUNCHERS;
-  s.device->streams = aligned_alloc(64, LAUNCHERS * sizeof *s.device->streams);
+  s.device->launcher_count = launchers;
+  s.device->queue_count = QUEUES + WEIR__CUDA_COPY_QUEUES;
+  s.device->streams = aligned_alloc(64, QUEUES * sizeof *s.device->streams);
   assert_non_null(s.device->streams);
-  for (uint32_t i = 0; i < LAUNCHERS; i++) s.device->streams[i] = (weir__cuda_queue){0};
+  for (uint32_t i = 0; i < QUEUES; i++) s.device->streams[i] = (weir__cuda_queue){0};
   s.kernel->count = 1;
   s.task->code = s.kernel;
   for (int i = 0; i < 2; i++) assert_non_null(s.places[i] = calloc(1, sizeof *s.places[i]));
@@ -67,7 +68,7 @@ static uint32_t chain(scene *s) {
 // What comes after one kernel follows it in its queue, where it needs no event.
 static void test_chain(void **state) {
   (void)state;
-  scene s = make();
+  scene s = make(QUEUES);
   assert_int_equal(chain(&s), 0);
   drop(&s);
 }
@@ -75,7 +76,7 @@ static void test_chain(void **state) {
 // A queue that had much to do, and has done it, is as good as another one.
 static void test_afterwards(void **state) {
   (void)state;
-  scene s = make();
+  scene s = make(QUEUES);
   uint32_t queue = chain(&s);
   while (weir__clock_ns() < s.ops[CHAIN - 1].done_ns) {
   }
@@ -85,12 +86,12 @@ static void test_afterwards(void **state) {
 
 static void test_busy(void **state) {
   (void)state;
-  scene s = make();
+  scene s = make(QUEUES);
   uint64_t later = weir__clock_ns() + 1000 * SECOND_NS;
-  for (uint32_t i = 0; i < LAUNCHERS; i++) s.device->launcher_free_ns[i] = later * (i != 2);
+  for (uint32_t i = 0; i < QUEUES; i++) s.device->launcher_free_ns[i] = later * (i != 2);
   assert_int_equal(schedule(&s, 0, 0), 2);
-  for (uint32_t i = 0; i < LAUNCHERS; i++) s.device->launcher_free_ns[i] = 0;
-  for (uint32_t i = 0; i < LAUNCHERS; i++) s.device->streams[i].free_ns = later * (i != 3);
+  for (uint32_t i = 0; i < QUEUES; i++) s.device->launcher_free_ns[i] = 0;
+  for (uint32_t i = 0; i < QUEUES; i++) s.device->streams[i].free_ns = later * (i != 3);
   assert_int_equal(schedule(&s, 0, 0), 3);
   drop(&s);
 }
@@ -98,7 +99,7 @@ static void test_busy(void **state) {
 // The later of two predecessors decides: the other one has been seen long before that one is done.
 static void test_later_predecessor(void **state) {
   (void)state;
-  scene s = make();
+  scene s = make(QUEUES);
   uint64_t now = weir__clock_ns();
   s.ops[1].launched_ns = s.ops[2].launched_ns = now;
   s.ops[1].done_ns = now + 1000 * SECOND_NS;
@@ -111,12 +112,23 @@ static void test_later_predecessor(void **state) {
   drop(&s);
 }
 
+// Kernels that one launcher launches overlap all the same.
+static void test_shared_launcher(void **state) {
+  (void)state;
+  scene s = make(1);
+  uint64_t later = weir__clock_ns() + 1000 * SECOND_NS;
+  s.device->streams[0].free_ns = s.device->streams[1].free_ns = later;
+  assert_int_equal(schedule(&s, 0, 0), 2);
+  drop(&s);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_chain),
       cmocka_unit_test(test_afterwards),
       cmocka_unit_test(test_busy),
       cmocka_unit_test(test_later_predecessor),
+      cmocka_unit_test(test_shared_launcher),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -25,7 +25,7 @@ typedef struct weir__resident_automatic weir__resident_automatic;
 
 enum { WEIR__CUDA_GRAPH_LANES = 48 }; // of timelines, for what runs in graphs or in the resident kernel
 
-enum { WEIR__CUDA_WAITS = 12, WEIR__CUDA_MOST_LAUNCHERS = 4 };
+enum { WEIR__CUDA_WAITS = 12, WEIR__CUDA_MOST_LAUNCHERS = 4, WEIR__CUDA_COPY_QUEUES = 2 };
 
 enum { WEIR__CUDA_LANE_SETS = 4, WEIR__CUDA_SET_LANES = 16 }; // of enqueue functions in graphs (graph/capture.h)
 
@@ -181,6 +181,18 @@ bool weir__cuda_place(weir__cuda_device *device, weir__cuda_op *op, uint32_t cou
 // Puts a placed op behind the others of its queue and launches it, or lets the queue's launcher do so.
 void weir__cuda_start(weir__cuda_device *device, weir__cuda_op *op);
 extern const weir__cuda_op_ops weir__cuda_task_ops;
+// Queues of its own that take kernels: those before the two for copies, if there are these.
+static inline uint32_t weir__cuda_ordinary_queues(const weir__cuda_device *device) {
+  return device->queue_count > WEIR__CUDA_COPY_QUEUES ? device->queue_count - WEIR__CUDA_COPY_QUEUES : 1;
+}
+
+// How many of them kernels are spread over where launchers make the calls (queue/schedule.h); 0: there are no launchers.
+static inline uint32_t weir__cuda_scheduled_queues(const weir__cuda_device *device) {
+  uint32_t ordinary = weir__cuda_ordinary_queues(device);
+  if (device->launcher_count == 0) return 0;
+  return ordinary < WEIR__CUDA_MOST_LAUNCHERS ? ordinary : WEIR__CUDA_MOST_LAUNCHERS;
+}
+
 // The launch itself (execute.c), in whatever thread: what the op waits for, its work, its event.
 void weir__cuda_execute(weir__cuda_device *device, weir__cuda_op *op);
 static inline bool weir__cuda_is_issued(const weir__cuda_queue *queue, uint64_t number) {

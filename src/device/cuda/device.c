@@ -24,7 +24,6 @@
 enum {
   DEFAULT_QUEUES = 16,
   MAX_QUEUES = 128,
-  COPY_QUEUES = 2,
   SMALL_COPY_BYTES = 65536,  // up to here the driver takes pageable memory without making the caller wait
   SMALLEST_CHUNK = 32 << 20, // of device memory
   LARGEST_CHUNK = 128 << 20,
@@ -272,13 +271,14 @@ static void describe(weir__cuda_device *device) {
            device->capability % 10, device->base.queue_count);
 }
 
-// None where cores are few or there is only one queue. A seed, for tests, brings them everywhere.
-static uint32_t launchers_for(const weir__cuda_device *device, bool few_cores) {
-  uint32_t ordinary = device->base.queue_count > COPY_QUEUES ? device->base.queue_count - COPY_QUEUES : 1;
-  uint32_t count = device->base.device.host->seed != 0 ? (uint32_t)(device->base.device.host->seed % 4)
-                   : few_cores                         ? 0
-                                                       : WEIR__CUDA_MOST_LAUNCHERS;
+// No more than there are cores for: each spins while it has nothing to do, and where two threads share a core, one of them waits for
+// milliseconds. None where there is only one queue. A seed, for tests, brings them everywhere.
+static uint32_t launchers_for(const weir__cuda_device *device) {
+  const weir__host *host = device->base.device.host;
+  uint32_t ordinary = weir__cuda_ordinary_queues(device);
+  uint32_t count = host->seed != 0 ? (uint32_t)(host->seed % 4) : host->spare_cores;
   if (ordinary == 1) return 0;
+  if (count > WEIR__CUDA_MOST_LAUNCHERS) count = WEIR__CUDA_MOST_LAUNCHERS;
   return count < ordinary ? count : ordinary;
 }
 
@@ -303,7 +303,7 @@ static weir_status create(weir__host *host, const char *argument, uint32_t queue
   weir__cuda_device *device = weir__allocate_zeroed(sizeof *device);
   if (device == NULL) return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "device cuda: no memory");
   uint32_t ordinary = host->flags & WEIR_CONTEXT_IN_ORDER ? 1 : queues == 0 ? DEFAULT_QUEUES : queues;
-  uint32_t copy_queues = ordinary == 1 ? 0 : COPY_QUEUES;
+  uint32_t copy_queues = ordinary == 1 ? 0 : WEIR__CUDA_COPY_QUEUES;
   uint32_t count = ordinary + copy_queues;
   device->base.device =
       (weir_device){.ops = &weir__cuda_ops,
@@ -314,8 +314,7 @@ static weir_status create(weir__host *host, const char *argument, uint32_t queue
   device->base.table = &weir__cuda_table;
   device->driver = driver;
   device->ordinal = ordinal;
-  bool few_cores = host->crowded;
-  device->base.spin_ns = !weir__may_spin() ? 0 : few_cores ? SPIN_NS_FEW_CORES : SPIN_NS;
+  device->base.spin_ns = !weir__may_spin() ? 0 : host->crowded ? SPIN_NS_FEW_CORES : SPIN_NS;
   device->queue_count = count;
   device->streams = weir__allocate_zeroed((count + WEIR__CUDA_LATE_QUEUES) * sizeof *device->streams);
   bool allocated = weir__in_order_initialize_wide(&device->base, count, copy_queues, WEIR__CUDA_LATE_QUEUES) &&
@@ -324,7 +323,7 @@ static weir_status create(weir__host *host, const char *argument, uint32_t queue
   weir__cuda_add_path(device, &weir__cuda_queue_path);
   device->runs = &weir__cuda_recorded_ops;
   if (status == WEIR_OK) make_memory(device);
-  if (status == WEIR_OK) status = start_launchers(device, launchers_for(device, few_cores));
+  if (status == WEIR_OK) status = start_launchers(device, launchers_for(device));
   if (status == WEIR_OK) status = weir__cuda_batches_create(device);
   if (status == WEIR_OK) status = weir__resident_create(device);
   if (status == WEIR_OK) status = weir__resident_automatic_create(device);

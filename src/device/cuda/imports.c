@@ -4,16 +4,10 @@
 #include "device/cuda/cuda_device.h"
 #include "device/cuda/share.h"
 
-enum { COPY_QUEUES = 2 };
-
-static uint32_t ordinary_queues(const weir__cuda_device *device) {
-  return device->queue_count > COPY_QUEUES ? device->queue_count - COPY_QUEUES : 1;
-}
-
 // Tasks may stall so many of the last ordinary queues: half of them, and none to which launchers give kernels.
 static uint32_t most_stalls(const weir__cuda_device *device) {
-  uint32_t ordinary = ordinary_queues(device), most = ordinary / 2;
-  uint32_t others = ordinary > device->launcher_count ? ordinary - device->launcher_count : 0;
+  uint32_t ordinary = weir__cuda_ordinary_queues(device), most = ordinary / 2;
+  uint32_t others = ordinary - weir__cuda_scheduled_queues(device);
   return most < others ? most : others;
 }
 
@@ -72,7 +66,7 @@ bool weir__cuda_awaits(weir__cuda_device *device, weir__id task) {
 bool weir__cuda_stalls(weir__cuda_device *device, weir__id task, uint32_t *out_queue) {
   weir__host *host = device->base.device.host;
   if (atomic_load_explicit(&device->imports.count, memory_order_acquire) == 0) return false;
-  uint32_t end = ordinary_queues(device);
+  uint32_t end = weir__cuda_ordinary_queues(device);
   weir__host_lock(host);
   bool stalls = find(&device->imports, task, true);
   device->imports.stalls += stalls;

@@ -30,7 +30,8 @@ static uint64_t later(uint64_t a, uint64_t b) {
 // A launcher makes its calls in order, and cannot have a queue wait for what is not launched yet.
 static guess guess_for(const weir__cuda_device *device, uint32_t queue, uint64_t launch_ns, uint64_t now_ns,
                        uint32_t count) {
-  uint64_t begin = later(device->launcher_free_ns[queue], now_ns), waits = 0, ready = 0;
+  uint32_t launcher = queue % device->launcher_count;
+  uint64_t begin = later(device->launcher_free_ns[launcher], now_ns), waits = 0, ready = 0;
   guess result = {0};
   for (uint32_t i = 0; i < count; i++) {
     const weir__cuda_op *before = device->base.operations.places[i]->user;
@@ -55,13 +56,13 @@ uint32_t weir__cuda_schedule(weir__cuda_device *device, weir__cuda_op *op, const
   uint64_t launches = launches_of(task), now = weir__clock_ns();
   guess best = guess_for(device, 0, launches * LAUNCH_NS, now, count);
   uint32_t queue = 0;
-  for (uint32_t i = 1; i < device->launcher_count; i++) {
+  for (uint32_t i = 1; i < weir__cuda_scheduled_queues(device); i++) {
     guess other = guess_for(device, i, launches * LAUNCH_NS, now, count);
     if (!is_better(&other, &best)) continue;
     best = other;
     queue = i;
   }
-  device->launcher_free_ns[queue] = op->launched_ns = best.launched_ns;
+  device->launcher_free_ns[queue % device->launcher_count] = op->launched_ns = best.launched_ns;
   device->streams[queue].free_ns = op->done_ns = best.start_ns + launches * KERNEL_NS;
   return queue;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Which queue a kernel goes to where launchers make the calls: the one in which it starts first, by guesses of what calls and kernels
-// take. Each launcher has one queue for kernels.
+// take. There are four queues for kernels, or as many as the device has, which launchers share.
 #ifndef WEIR_DEVICE_CUDA_QUEUE_SCHEDULE_H
 #define WEIR_DEVICE_CUDA_QUEUE_SCHEDULE_H
 
