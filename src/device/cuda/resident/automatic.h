@@ -2,7 +2,7 @@
 //
 // The resident kernel for contexts that choose how to issue tasks (WEIR_ISSUE_AUTO): made beside all else (maker.h), once it is
 // likely to pay. Until it is there, tasks go to queues. Not in contexts that keep a timeline, are IN_ORDER, or have no launching
-// threads (two cores or less, one queue).
+// threads (three cores or less, one queue).
 //
 // DESIGN. Code costs a compilation and a link, which most programs never need: those whose batches come again have graphs of them.
 // So kernels only leave their source (weir__resident_request_code). Where it was compiled on this machine before, the maker links
