@@ -28,8 +28,6 @@
 #include "repeats/repeats.h"
 #include "weir/external.h"
 
-enum { FEW_CORES = 2 };
-
 static weir_status check_options(const weir_context_options *options) {
   uint32_t known = WEIR_CONTEXT_NO_RENAME | WEIR_CONTEXT_TRACE | WEIR_CONTEXT_IN_ORDER | WEIR_CONTEXT_CHECK |
                    WEIR_CONTEXT_REPEATS | WEIR_CONTEXT_PLACE;
@@ -77,9 +75,8 @@ static void count_threads(weir_context *context, const char *names) {
   uint32_t cores = weir__usable_cores(), most = cores / 2, threads = weir__device_threads(names);
   context->host.usual_workers = cores - (threads < most ? threads : most);
   uint32_t workers = weir__device_workers(names, context->host.usual_workers);
-  uint32_t needed = workers + threads + FEW_CORES;
-  context->host.crowded = cores <= FEW_CORES || (workers > 0 && needed >= cores);
-  context->host.spare_cores = threads > 0 && needed < cores ? (cores - needed) / threads : 0;
+  context->host.crowded = cores <= WEIR__FEW_CORES || (workers > 0 && workers + threads + WEIR__FEW_CORES >= cores);
+  context->host.spare_cores = weir__spare_cores(cores, workers, threads);
 }
 
 // The threads that issue the tasks of devices get cores that the CPU's workers leave, as far as there are some that are free.

@@ -46,6 +46,11 @@ uint32_t weir__device_workers(const char *names, uint32_t usual) {
   return count;
 }
 
+uint32_t weir__spare_cores(uint32_t cores, uint32_t workers, uint32_t threads) {
+  uint32_t needed = workers + threads + WEIR__FEW_CORES;
+  return threads > 0 && needed < cores ? (cores - needed) / threads : 0;
+}
+
 weir_status weir__device_create(weir__host *host, const char *name, uint32_t queues, weir_device **out_device) {
   *out_device = NULL;
   size_t length = strcspn(name, ":");

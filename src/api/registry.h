@@ -15,6 +15,12 @@ uint32_t weir__device_threads(const char *names);
 // How many workers the CPU devices of a list have, where one without a number has `usual`.
 uint32_t weir__device_workers(const char *names, uint32_t usual);
 
+enum { WEIR__FEW_CORES = 2 }; // for the caller's thread and the system's
+
+// How many cores there are for further threads of each device that has one, beside those for CPU workers, these devices' threads and
+// WEIR__FEW_CORES.
+uint32_t weir__spare_cores(uint32_t cores, uint32_t workers, uint32_t threads);
+
 // Makes the device that `name` ("cpu:2", "sim:h200") describes. No lock is held.
 weir_status weir__device_create(weir__host *host, const char *name, uint32_t queues, weir_device **out_device);
 

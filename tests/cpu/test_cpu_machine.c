@@ -96,6 +96,16 @@ static void devices_with_a_thread_are_counted(void **state) {
   assert_int_equal(weir__device_workers("cuda,cpu,cpu:3,cpux,cpu:12", 7), 22);
 }
 
+static void threads_that_launch_have_cores_of_their_own(void **state) {
+  (void)state;
+  assert_int_equal(weir__spare_cores(3, 0, 1), 0);
+  assert_int_equal(weir__spare_cores(4, 0, 1), 1);
+  assert_int_equal(weir__spare_cores(16, 0, 1), 13);
+  assert_int_equal(weir__spare_cores(16, 15, 1), 0);
+  assert_int_equal(weir__spare_cores(16, 8, 2), 2);
+  assert_int_equal(weir__spare_cores(16, 2, 0), 0);
+}
+
 static void numbers_of_workers_that_cannot_be(void **state) {
   (void)state;
   const char *const names[] = {"cpu:0", "cpu:-1", "cpu:1025", "cpu:two", "cpu:2x", "cpu:99999999999999999999"};
@@ -305,6 +315,7 @@ int main(void) {
       cmocka_unit_test(probe_names_cores_and_pinning),
       cmocka_unit_test(a_worker_per_core_by_default),
       cmocka_unit_test(devices_with_a_thread_are_counted),
+      cmocka_unit_test(threads_that_launch_have_cores_of_their_own),
       cmocka_unit_test(numbers_of_workers_that_cannot_be),
       cmocka_unit_test(workers_are_pinned_as_far_as_cores_go),
       cmocka_unit_test(devices_are_pinned_to_cores_of_their_own),
