@@ -13,7 +13,7 @@
 
 // Any list of devices, as it is given.
 uint32_t random_queues;
-bool random_resident, random_automatic, random_repeats, random_crowded, random_placed;
+bool random_resident, random_automatic, random_repeats, random_crowded, random_placed, random_boxes;
 uint64_t random_evictions;
 uint64_t random_repeated;
 
@@ -30,6 +30,7 @@ static void choose_listed(random_run *run, random_state *random, const char *dev
     bool cuda = strncmp(name, "cuda", 4) == 0, vulkan = strncmp(name, "vulkan", 6) == 0;
     bool opencl = strncmp(name, "opencl", 6) == 0;
     if (cuda || vulkan || opencl) shape->cards |= 1u << count;
+    if (vulkan || opencl || (cuda && program_stub_load() == NULL)) shape->ranges |= 1u << count;
     if (run->options.calls && (vulkan || opencl)) shape->calls |= 1u << count;
     run->options.cuda = run->options.cuda || cuda;
     run->options.vulkan = run->options.vulkan || vulkan;
@@ -177,13 +178,15 @@ void random_run_make(random_run *out_run, uint64_t seed, const char *device) {
   *out_run = (random_run){0};
   random_state random = {~seed};
   program_shape shape = {.length = random_between(&random, 10, random_chance(&random, 25) ? 220 : 80)};
-  shape.dense = random_chance(&random, 2) && !random_repeats;
+  shape.dense = random_chance(&random, 2) && !random_repeats && !random_boxes;
   if (shape.dense) shape.length = random_between(&random, 500, 5000);
   out_run->options.calls = random_chance(&random, 50);
   choose_devices(out_run, &random, device, &shape);
   shape.pauses = random_chance(&random, 50);
   shape.failures = random_chance(&random, 30);
-  shape.graphs = random_chance(&random, 40) && !random_crowded;
+  shape.graphs = random_chance(&random, random_boxes ? 60 : 40) && !random_crowded;
+  shape.boxes = random_boxes;
+  if (random_placed && shape.ranges != 0) shape.ranges = UINT32_MAX;
   shape.phrases = random_chance(&random, 60) || random_repeats;
   shape.breaks = random_repeats;
   shape.churn = !shape.dense && random_chance(&random, 20);
@@ -191,6 +194,7 @@ void random_run_make(random_run *out_run, uint64_t seed, const char *device) {
 
   weir_context_options *context = &out_run->options.context;
   context->window = windows[random_below(&random, 4)];
+  if (random_boxes && random_chance(&random, 50)) context->window = 8;
   if (random_chance(&random, 25)) context->flags |= WEIR_CONTEXT_NO_RENAME;
   if (shape.phrases && random_chance(&random, 80)) context->flags |= WEIR_CONTEXT_REPEATS;
   if (random_chance(&random, 5)) context->flags |= WEIR_CONTEXT_IN_ORDER;

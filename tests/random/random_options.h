@@ -20,6 +20,7 @@ extern bool random_resident;   // resident issue, with kernels of which some fit
 extern bool random_automatic;  // the same kernels, and contexts that choose the resident kernel by themselves
 extern bool random_repeats; // sequences that come again and break off at each position, in contexts with a trace cache
 extern uint64_t random_repeated;  // tasks that were launched as parts of repeats, in all programs
+extern bool random_boxes;         // accesses of all kinds, boxes among them, meet in a few buffers
 extern bool random_placed;        // most tasks leave it to Weir which device runs them
 extern bool random_crowded;       // cards that have memory for the largest task only
 extern uint64_t random_evictions; // buffers that were copied to the host for that, in all programs

@@ -1,21 +1,21 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""run_traced.py TEST_RANDOM WEIR_CHECK DEVICES PROGRAMS: random programs on devices with memory of their own, whose timelines are
-proved without a stream. What failed, as some tasks are told to, proves nothing."""
+"""run_traced.py TEST_RANDOM WEIR_CHECK DEVICES PROGRAMS [--boxes]: random programs on devices with memory of their own, whose
+timelines are proved without a stream. What failed, as some tasks are told to, proves nothing."""
 import glob
 import os
 import subprocess
 import sys
 import tempfile
 
-RANDOM, CHECK, DEVICES, PROGRAMS = sys.argv[1:]
+RANDOM, CHECK, DEVICES, PROGRAMS = sys.argv[1:5]
 
 
 def main():
     with tempfile.TemporaryDirectory(prefix="weir-traced-") as folder:
         environment = {**os.environ, "WEIR_TRACE": os.path.join(folder, "run.json")}
-        run = subprocess.run([RANDOM, "--device", DEVICES, "--programs", PROGRAMS], env=environment, capture_output=True,
-                             text=True, check=False)
+        command = [RANDOM, "--device", DEVICES, "--programs", PROGRAMS, *sys.argv[5:]]
+        run = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
         if run.returncode != 0:
             print(run.stdout + run.stderr)
             return run.returncode

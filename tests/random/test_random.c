@@ -3,10 +3,10 @@
 // Random programs give the same on Weir as when their tasks run one at a time.
 //
 //   test_random [--device cpu:N|cuda|vulkan|cpu:2,cuda|sim] [--programs N] [--queues N] [--resident | --automatic] [--repeats] [--crowded] [--placed]
-//                            many programs, of which small tests run a part (support/part.h); WEIR_TEST_PROGRAMS and WEIR_TEST_SEED override. With several devices tasks
+//               [--boxes]    many programs, of which small tests run a part (support/part.h); WEIR_TEST_PROGRAMS and WEIR_TEST_SEED override. With several devices tasks
 //                            name one of them at random. Of CUDA both a card and the stub driver (tests/cuda/stub) serve
 //   test_random --seed S --device D [--queues N] [--resident | --automatic] [--repeats] [--crowded] [--placed]
-//               [--repeat N] [--verbose] [--shrink]     one of them, again
+//               [--boxes] [--repeat N] [--verbose] [--shrink]     one of them, again
 #include <inttypes.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -80,9 +80,10 @@ static void random_programs_equal_serial_execution(void **state) {
   if (WIFEXITED(status) && WEXITSTATUS(status) == SKIPPED) exit(SKIPPED);
   if (WIFEXITED(status)) fprintf(stderr, "exit code %d\n", WEXITSTATUS(status)); // 1: it has said why
   if (WIFSIGNALED(status)) fprintf(stderr, "%s\n", WTERMSIG(status) == SIGALRM ? "hung" : strsignal(WTERMSIG(status)));
-  fprintf(stderr, "failing seed %" PRIu64 "; again: test_random --seed %" PRIu64 " --device %s%s%s%s%s%s", *current,
+  fprintf(stderr, "failing seed %" PRIu64 "; again: test_random --seed %" PRIu64 " --device %s%s%s%s%s%s%s", *current,
           *current, chosen_device, random_resident ? " --resident" : "", random_automatic ? " --automatic" : "",
-          random_repeats ? " --repeats" : "", random_placed ? " --placed" : "", random_crowded ? " --crowded" : "");
+          random_repeats ? " --repeats" : "", random_placed ? " --placed" : "", random_crowded ? " --crowded" : "",
+          random_boxes ? " --boxes" : "");
   if (random_queues != 0) fprintf(stderr, " --queues %" PRIu32, random_queues);
   fprintf(stderr, " --repeat 20 --verbose\n");
   fail();
@@ -127,6 +128,8 @@ int main(int argc, char **argv) {
       random_automatic = true;
     else if (strcmp(argv[i], "--repeats") == 0)
       random_repeats = true;
+    else if (strcmp(argv[i], "--boxes") == 0)
+      random_boxes = true;
     else if (strcmp(argv[i], "--placed") == 0)
       random_placed = true;
     else if (strcmp(argv[i], "--crowded") == 0)

@@ -21,7 +21,21 @@ void program_deinitialize(test_program *program) {
 
 bool program_submits(operation_kind kind) {
   return kind == OPERATION_TASK || kind == OPERATION_COPY_IN || kind == OPERATION_COPY_OUT || kind == OPERATION_COPY ||
-         kind == OPERATION_GRAPH_LAUNCH;
+         kind == OPERATION_FILL || kind == OPERATION_GRAPH_LAUNCH;
+}
+
+uint32_t program_rows(const program_access *access) {
+  return access->box.width == 0 ? 1 : access->box.rows * access->box.slices;
+}
+
+uint32_t program_row(const program_access *access, uint32_t number) {
+  const program_box *box = &access->box;
+  if (box->width == 0) return access->offset;
+  return access->offset + number / box->rows * box->slice_pitch + number % box->rows * box->pitch;
+}
+
+uint32_t program_row_bytes(const program_access *access) {
+  return access->box.width == 0 ? access->bytes : access->box.width;
 }
 
 // Whether a buffer was not created, or not filled.
@@ -49,6 +63,7 @@ bool program_operation_lacks(const test_program *program, uint32_t index) {
   case OPERATION_BUFFER_RELEASE:
   case OPERATION_COPY_IN:
   case OPERATION_COPY_OUT:
+  case OPERATION_FILL:
     return buffer_lacks(program, operation->buffer);
   case OPERATION_COPY:
     return buffer_lacks(program, operation->buffer) || buffer_lacks(program, operation->source);
@@ -93,6 +108,10 @@ static void print_task(const program_task *task, FILE *file) {
     const program_access *access = &task->accesses[i];
     fprintf(file, " %s b%u[%u,%u%s)", modes[access->mode], access->buffer, access->offset,
             access->offset + access->bytes, access->whole ? " whole" : "");
+    const program_box *box = &access->box;
+    if (box->width > 0)
+      fprintf(file, " box of %u rows of %u, pitch %u, %u slices at %u", box->rows, box->width, box->pitch, box->slices,
+              box->slice_pitch);
   }
   if (task->value_bytes > 0) fprintf(file, " value of %u bytes", task->value_bytes);
   if (task->fail_group != PROGRAM_NO_FAILURE) fprintf(file, " fails in group %u", task->fail_group);
@@ -123,6 +142,10 @@ static void print_operation(const program_operation *operation, FILE *file) {
   case OPERATION_COPY_OUT:
     fprintf(file, "copy %s b%u[%" PRIu64 ",%" PRIu64 ")", operation->kind == OPERATION_COPY_IN ? "in" : "out",
             operation->buffer, operation->offset, operation->offset + operation->bytes);
+    break;
+  case OPERATION_FILL:
+    fprintf(file, "fill b%u[%" PRIu64 ",%" PRIu64 ")", operation->buffer, operation->offset,
+            operation->offset + operation->bytes);
     break;
   case OPERATION_COPY:
     fprintf(file, "copy to b%u at %" PRIu64 " from b%u at %" PRIu64 ", %" PRIu64 " bytes", operation->buffer,

@@ -33,6 +33,7 @@ typedef enum operation_kind {
   OPERATION_TASK,             // submits `task`
   OPERATION_COPY_IN,          // copies `bytes` bytes made from `seed` to `buffer` at `offset`
   OPERATION_COPY_OUT,         // copies `bytes` bytes from `buffer` at `offset`
+  OPERATION_FILL,             // fills `bytes` bytes of `buffer` at `offset` with a pattern from `seed`
   OPERATION_COPY,             // copies `bytes` bytes to `buffer` at `offset` from `source` at `source_offset`
   OPERATION_EVENT_WAIT,       // waits for the task of operation `target`, `timeout_ns` at most
   OPERATION_EVENT_POLL,       // polls it
@@ -47,12 +48,28 @@ typedef enum operation_kind {
   OPERATION_GRAPH_RELEASE,    // releases graph `target`
 } operation_kind;
 
+// Bytes of a buffer: rows at equal distances, and slices of these. Width 0: not so, but a range.
+typedef struct program_box {
+  uint32_t width, pitch, rows, slice_pitch, slices;
+} program_box;
+
 typedef struct program_access {
   weir_mode mode;
   uint32_t buffer;
-  uint32_t offset, bytes;
-  bool whole; // say WEIR_WHOLE in place of `bytes`
+  uint32_t offset, bytes; // from the first byte to the last
+  bool whole;             // say WEIR_WHOLE in place of `bytes`
+  program_box box;
 } program_access;
+
+// The rows of an access, of which a range is one: how many, where they begin in the buffer, and how many bytes they have.
+uint32_t program_rows(const program_access *access);
+uint32_t program_row(const program_access *access, uint32_t number);
+uint32_t program_row_bytes(const program_access *access);
+
+// All the bytes of its rows.
+static inline uint32_t program_bytes(const program_access *access) {
+  return program_rows(access) * program_row_bytes(access);
+}
 
 typedef struct program_task {
   uint64_t seed;
@@ -104,10 +121,12 @@ typedef struct program_shape {
   bool breaks;  // at each of their positions; programs are made of little else
   bool churn;   // create and release many buffers of nearly one size, at most PROGRAM_CHURN_BYTES
   bool dense;   // many short ranges of few large buffers
+  bool boxes;   // accesses of all kinds, boxes among them, of a few buffers, and fills
   // Where kernels have code for CUDA or Vulkan: bit per device that is one; a second value has 8 bytes, and tasks there never
   // fail.
   uint32_t cards;
   uint32_t calls;     // bit per device: there the kernel PROGRAM_CALLED is an enqueue function, and its tasks may fail
+  uint32_t ranges;    // bit per device: there tasks use no boxes
   uint32_t alignment; // of ranges that tasks name; 0: none
   uint32_t largest;   // buffer; 0: any
 } program_shape;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "program_body.h"
 
+#include <stdlib.h>
+
 _Static_assert((int)BODY_MAX_ARGS == (int)PROGRAM_MAX_ACCESSES + 1, "the accesses and a value");
 _Static_assert(WEIR_VALUE == 0 && WEIR_READ == 1 && WEIR_WRITE == 2 && WEIR_READ_WRITE == 3, "known to program_code.h");
 _Static_assert(BODY_PAUSE_BITS + BODY_COUNT_BITS + BODY_GROUP_BITS +
@@ -19,7 +21,7 @@ body_description body_describe(const program_task *task) {
     if (i < task->access_count) {
       bool reduces = task->accesses[i].mode == WEIR_REDUCE;
       description.args[count].mode = reduces ? WEIR_COMMUTE : task->accesses[i].mode;
-      description.args[count++].bytes = task->accesses[i].bytes;
+      description.args[count++].bytes = program_bytes(&task->accesses[i]);
     }
   }
   description.arg_count = count;
@@ -65,4 +67,58 @@ void body_run(const body_description *description, void *const *args, const uint
   for (uint32_t a = 0; a < description->arg_count; a++) ranges[a] = args[a];
   uint64_t common = body_common(description, ranges, groups), count = body_group_count(groups);
   for (uint64_t group = first; group < end; group++) body_group(description, ranges, common, group, count);
+}
+
+// Moves bytes [low, high) of a box's rows between these and memory where one follows the other.
+static void move_rows(const program_access *access, unsigned char *box, unsigned char *packed, uint64_t low,
+                      uint64_t high, bool back) {
+  uint32_t width = access->box.width;
+  for (uint64_t at = low, end; at < high; at = end) {
+    uint64_t row = at / width;
+    end = (row + 1) * width < high ? (row + 1) * width : high;
+    unsigned char *there = box + (program_row(access, (uint32_t)row) - access->offset) + at % width;
+    if (back)
+      memcpy(there, packed + at, end - at);
+    else
+      memcpy(packed + at, there, end - at);
+  }
+}
+
+// One work-group. Others write to other bytes of the same boxes meanwhile.
+static void run_group_of_boxes(const body_description *description, const program_access *const *boxes,
+                               void *const *args, const uint32_t groups[3], uint64_t group, uint64_t count) {
+  unsigned char *ranges[BODY_MAX_ARGS];
+  for (uint32_t a = 0; a < description->arg_count; a++) {
+    uint32_t mode = description->args[a].mode;
+    uint64_t bytes = description->args[a].bytes, low = bytes * group / count, high = bytes * (group + 1) / count;
+    ranges[a] = boxes[a] == NULL ? args[a] : program_memory(bytes);
+    if (boxes[a] == NULL) continue;
+    if (mode == WEIR_READ) low = 0, high = bytes;
+    if (mode != WEIR_WRITE) move_rows(boxes[a], args[a], ranges[a], low, high, false);
+  }
+  body_group(description, ranges, body_common(description, ranges, groups), group, count);
+  for (uint32_t a = 0; a < description->arg_count; a++) {
+    uint64_t bytes = description->args[a].bytes, low = bytes * group / count, high = bytes * (group + 1) / count;
+    if (boxes[a] == NULL) continue;
+    if (description->args[a].mode != WEIR_READ) move_rows(boxes[a], args[a], ranges[a], low, high, true);
+    free(ranges[a]);
+  }
+}
+
+void body_run_boxes(const body_description *description, const program_task *task, void *const *args,
+                    const uint32_t groups[3], uint64_t first, uint64_t end) {
+  const program_access *boxes[BODY_MAX_ARGS] = {NULL};
+  bool any = false;
+  for (uint32_t a = 0, next = 0; a < description->arg_count; a++) {
+    if (description->args[a].mode == WEIR_VALUE) continue;
+    const program_access *access = &task->accesses[next++];
+    if (access->box.width > 0) boxes[a] = access;
+    any |= access->box.width > 0;
+  }
+  if (!any) {
+    body_run(description, args, groups, first, end);
+    return;
+  }
+  uint64_t count = body_group_count(groups);
+  for (uint64_t group = first; group < end; group++) run_group_of_boxes(description, boxes, args, groups, group, count);
 }

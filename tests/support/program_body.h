@@ -23,6 +23,10 @@ void body_fill(void *memory, uint64_t bytes, uint64_t seed);
 void body_run(const body_description *description, void *const *args, const uint32_t groups[3], uint64_t first,
               uint64_t end);
 
+// The same for a task that may use boxes: what is an argument's is gathered before each work-group, and put back.
+void body_run_boxes(const body_description *description, const program_task *task, void *const *args,
+                    const uint32_t groups[3], uint64_t first, uint64_t end);
+
 // Number of work-groups in a launch.
 uint64_t body_group_count(const uint32_t groups[3]);
 

@@ -27,11 +27,13 @@ static void run_groups(const stub_launch *launch, uint64_t first, uint64_t end) 
     fprintf(stderr, "%s: %u parameters for %u arguments\n", launch->name, launch->param_count, description.arg_count);
     abort();
   }
-  for (uint32_t a = 0; a < description.arg_count; a++) {
+  const program_task *task = runner_task(&description);
+  for (uint32_t a = 0, next = 0; a < description.arg_count; a++) {
     uint64_t word;
     memcpy(&word, launch->params[a + 1], sizeof word);
     bool value = description.args[a].mode == WEIR_VALUE;
-    args[a + 1] = value ? launch->params[a + 1] : stub.memory(launch, word, description.args[a].bytes);
+    uint64_t bytes = task == NULL || value ? description.args[a].bytes : task->accesses[next++].bytes;
+    args[a + 1] = value ? launch->params[a + 1] : stub.memory(launch, word, bytes);
     if (args[a + 1] == NULL) return; // counted as a violation
   }
   runner_run_groups(args, description.arg_count + 1, launch->grid, first, end);

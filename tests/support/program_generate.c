@@ -53,6 +53,7 @@ static uint64_t footprint(const generator *g, const program_operation *operation
 static uint32_t choose_any_size(random_state *random, const program_shape *shape) {
   if (shape->churn) return random_between(random, 1030, PROGRAM_CHURN_BYTES);
   if (shape->dense) return random_between(random, 5000, 60000);
+  if (shape->boxes && random_chance(random, 70)) return random_between(random, 40, 500);
   switch (random_below(random, 12)) {
   case 0:
     return 1;
@@ -76,7 +77,7 @@ static uint32_t choose_size(random_state *random, const program_shape *shape) {
 static void add_buffer(generator *g) {
   program_operation *operation = append(g, OPERATION_BUFFER);
   operation->bytes = choose_size(&g->random, g->shape);
-  operation->wrapped = random_chance(&g->random, 20);
+  operation->wrapped = random_chance(&g->random, g->shape->boxes ? 40 : 20);
   g->buffers[g->buffer_count++] = g->program->count - 1;
   g->bytes += footprint(g, operation);
   if (g->bytes > g->program->live_bytes) g->program->live_bytes = g->bytes;
@@ -101,7 +102,40 @@ static void add_pair(generator *g) {
 }
 
 static uint32_t choose_buffer(generator *g) {
+  if (g->shape->boxes && random_chance(&g->random, 60)) return g->buffers[0];
   return g->buffers[random_below(&g->random, g->buffer_count)];
+}
+
+// The shapes that tasks use in a buffer have mostly the same pitch. False: the box that was drawn does not fit.
+static bool choose_box(generator *g, const program_operation *buffer, program_access *access) {
+  random_state *random = &g->random;
+  uint32_t size = (uint32_t)buffer->bytes, pitch = 3 + (uint32_t)(buffer->seed % 30), unit = g->shape->alignment;
+  if (random_chance(random, 10)) pitch = random_between(random, 1, 40);
+  if (unit > 0) pitch = (pitch + unit - 1) / unit * unit;
+  if (pitch > size) return false;
+  uint32_t most = size / pitch, row = random_below(random, most), column = random_below(random, pitch);
+  program_box box = {.width = random_between(random, 1, pitch), .pitch = pitch, .slices = 1};
+  if (random_chance(random, 60)) { // a tile
+    column = random_below(random, 2) * (pitch / 2);
+    row -= row % 2;
+    box.width = pitch < 2 ? 1 : pitch / 2;
+    box.rows = 2;
+  } else {
+    box.rows = random_between(random, 1, most - row);
+  }
+  if (random_chance(random, 25)) {
+    box.slices = random_between(random, 2, 3);
+    box.rows = (box.rows + 2) / 3;
+  }
+  box.slice_pitch = pitch * (box.rows + random_below(random, 3));
+  uint32_t offset = row * pitch + column;
+  if (unit > 0) offset -= offset % unit;
+  uint32_t bytes = (box.slices - 1) * box.slice_pitch + (box.rows - 1) * pitch + box.width;
+  if (offset + bytes > size) return false;
+  access->offset = offset;
+  access->bytes = bytes;
+  access->box = box;
+  return true;
 }
 
 static void choose_range(generator *g, uint64_t size, uint64_t *out_offset, uint64_t *out_bytes) {
@@ -128,10 +162,21 @@ static void choose_range(generator *g, uint64_t size, uint64_t *out_offset, uint
   }
 }
 
+static bool accesses_overlap(const program_access *a, const program_access *b) {
+  for (uint32_t i = 0; i < program_rows(a); i++) {
+    for (uint32_t j = 0; j < program_rows(b); j++) {
+      uint32_t left = program_row(a, i), right = program_row(b, j);
+      if (left < right + program_row_bytes(b) && right < left + program_row_bytes(a)) return true;
+    }
+  }
+  return false;
+}
+
 static bool accesses_disagree(const program_access *a, const program_access *b) {
   if (a->buffer != b->buffer || (a->mode == WEIR_READ && b->mode == WEIR_READ)) return false;
-  if (a->offset >= b->offset + b->bytes || b->offset >= a->offset + a->bytes) return false;
-  return a->mode != b->mode || a->offset != b->offset || a->bytes != b->bytes;
+  if (!accesses_overlap(a, b)) return false;
+  return a->mode != b->mode || a->offset != b->offset || a->bytes != b->bytes ||
+         memcmp(&a->box, &b->box, sizeof a->box) != 0;
 }
 
 static bool fits_task(const program_task *task, const program_access *access, uint32_t except) {
@@ -141,7 +186,7 @@ static bool fits_task(const program_task *task, const program_access *access, ui
   return true;
 }
 
-static void add_access(generator *g, program_task *task) {
+static void add_access(generator *g, program_task *task, bool boxes) {
   program_access access = {.buffer = choose_buffer(g)};
   uint64_t offset, bytes, size = bytes_of(g, access.buffer);
   choose_range(g, size, &offset, &bytes);
@@ -153,6 +198,9 @@ static void add_access(generator *g, program_task *task) {
   access.offset = (uint32_t)offset;
   access.bytes = (uint32_t)bytes;
   access.whole = offset + bytes == size && random_chance(&g->random, 50);
+  bool box = boxes && access.mode != WEIR_REDUCE && random_chance(&g->random, 40) &&
+             choose_box(g, &g->program->operations[access.buffer], &access);
+  if (box) access.whole = false;
   if (fits_task(task, &access, UINT32_MAX)) task->accesses[task->access_count++] = access;
 }
 
@@ -161,7 +209,12 @@ static program_task make_task(generator *g) {
   program_task task = {.seed = random_next(random), .fail_group = PROGRAM_NO_FAILURE, .groups = {1, 1, 1}};
   task.kernel = random_below(random, PROGRAM_KERNELS);
   uint32_t wanted = random_between(random, 0, random_chance(random, 20) ? PROGRAM_MAX_ACCESSES : 3);
-  for (uint32_t i = 0; i < wanted; i++) add_access(g, &task);
+  if (g->shape->device_count > 0 && g->shape->boxes && random_chance(random, 40))
+    task.device = random_between(random, 1, g->shape->device_count);
+  // A node of a graph comes to run on the first device.
+  bool boxes =
+      g->shape->boxes && ((g->shape->ranges | g->shape->ranges >> (task.device > 0 ? task.device - 1 : 0)) & 1) == 0;
+  for (uint32_t i = 0; i < wanted; i++) add_access(g, &task, boxes);
   if (random_chance(random, 30)) {
     task.value_bytes = random_between(random, 1, random_chance(random, 10) ? 4096 : 40);
     task.value_index = random_below(random, task.access_count + 1);
@@ -175,7 +228,7 @@ static program_task make_task(generator *g) {
   if (g->shape->pauses && random_chance(random, g->shape->dense ? 100 : 25))
     task.pause = random_below(random, g->shape->dense ? 20000 : 4000);
   if (random_chance(random, 15)) task.priority = (int32_t)random_below(random, 8) + WEIR_PRIORITY_LOWEST;
-  if (g->shape->device_count > 0 && random_chance(random, 20))
+  if (g->shape->device_count > 0 && !g->shape->boxes && random_chance(random, 20))
     task.device = random_between(random, 1, g->shape->device_count);
   return task;
 }
@@ -217,14 +270,19 @@ static void add_task(generator *g) {
 }
 
 static void add_copy(generator *g) {
-  static const operation_kind kinds[] = {OPERATION_COPY_IN, OPERATION_COPY_OUT, OPERATION_COPY};
+  static const operation_kind kinds[] = {OPERATION_COPY_IN, OPERATION_COPY_OUT, OPERATION_COPY, OPERATION_FILL};
   uint32_t buffer = choose_buffer(g), source = choose_buffer(g);
   uint64_t offset, bytes;
   choose_range(g, bytes_of(g, buffer), &offset, &bytes);
-  program_operation *operation = append(g, kinds[random_below(&g->random, 3)]);
+  program_operation *operation = append(g, kinds[random_below(&g->random, g->shape->boxes ? 4 : 3)]);
   operation->buffer = buffer;
   operation->offset = offset;
   operation->bytes = bytes;
+  if (operation->kind == OPERATION_FILL) {
+    operation->offset -= offset % 4;
+    operation->bytes -= bytes % 4;
+    if (operation->bytes == 0) operation->kind = OPERATION_COPY_IN, operation->bytes = 1;
+  }
   if (operation->kind == OPERATION_COPY) {
     uint64_t room = bytes_of(g, source);
     operation->source = source;
@@ -278,12 +336,15 @@ static void renew_kernel(generator *g) {
 }
 
 static void add_graph(generator *g) {
-  uint32_t most = random_chance(&g->random, 15) ? MANY_GRAPH_TASKS : FEW_GRAPH_TASKS;
+  uint32_t most = random_chance(&g->random, g->shape->boxes ? 40 : 15) ? MANY_GRAPH_TASKS : FEW_GRAPH_TASKS;
   uint32_t count = random_between(&g->random, 1, most);
   program_task *tasks = program_memory(count * sizeof *tasks);
+  uint32_t device = 0;
+  if (g->shape->boxes && g->shape->ranges == 0 && g->shape->device_count > 0)
+    device = random_below(&g->random, g->shape->device_count + 1);
   for (uint32_t i = 0; i < count; i++) {
     tasks[i] = make_task(g);
-    tasks[i].device = 0; // all tasks of a graph run on one device
+    tasks[i].device = device; // all tasks of a graph run on one device
     if (may_fail(g, &tasks[i]) && random_below(&g->random, count + 10) == 0) tasks[i].fail_group = 0;
   }
   program_operation *operation = append(g, OPERATION_GRAPH);

@@ -6,6 +6,20 @@
 
 #include "program_body.h"
 
+static bool reads_poison(const reference_result *r, const program_access *access) {
+  const bool *poisoned = r->buffers[access->buffer].poisoned;
+  for (uint32_t row = 0; row < program_rows(access); row++) {
+    if (memchr(poisoned + program_row(access, row), true, program_row_bytes(access)) != NULL) return true;
+  }
+  return false;
+}
+
+static void poison_access(reference_result *r, const program_access *access, bool poisoned) {
+  bool *bytes = r->buffers[access->buffer].poisoned;
+  for (uint32_t row = 0; row < program_rows(access); row++)
+    memset(bytes + program_row(access, row), poisoned, program_row_bytes(access));
+}
+
 static bool is_poisoned(const reference_result *r, uint32_t buffer, uint64_t offset, uint64_t bytes) {
   const bool *poisoned = r->buffers[buffer].poisoned + offset;
   return memchr(poisoned, true, bytes) != NULL;
@@ -19,12 +33,11 @@ static weir_status run_task(reference_result *r, const program_task *task) {
   weir_status status = task->fail_group == PROGRAM_NO_FAILURE ? WEIR_OK : WEIR_ERROR_TASK_FAILED;
   for (uint32_t i = 0; i < task->access_count; i++) {
     const program_access *access = &task->accesses[i];
-    if (access->mode != WEIR_WRITE && is_poisoned(r, access->buffer, access->offset, access->bytes))
-      status = WEIR_ERROR_UPSTREAM_FAILED;
+    if (access->mode != WEIR_WRITE && reads_poison(r, access)) status = WEIR_ERROR_UPSTREAM_FAILED;
   }
   for (uint32_t i = 0; i < task->access_count; i++) {
     const program_access *access = &task->accesses[i];
-    if (access->mode != WEIR_READ) set_poison(r, access->buffer, access->offset, access->bytes, status != WEIR_OK);
+    if (access->mode != WEIR_READ) poison_access(r, access, status != WEIR_OK);
   }
   if (status != WEIR_OK) return status;
 
@@ -43,7 +56,7 @@ static weir_status run_task(reference_result *r, const program_task *task) {
   }
   uint32_t groups[3];
   for (int i = 0; i < 3; i++) groups[i] = task->groups[i] == 0 ? 1 : task->groups[i];
-  body_run(&description, args + 1, groups, 0, body_group_count(groups));
+  body_run_boxes(&description, task, args + 1, groups, 0, body_group_count(groups));
   return WEIR_OK;
 }
 
@@ -53,6 +66,12 @@ static weir_status run_copy(reference_result *r, uint32_t index) {
   unsigned char *memory = r->buffers[operation->buffer].memory + offset;
   if (operation->kind == OPERATION_COPY_IN) {
     body_fill(memory, bytes, operation->seed);
+    set_poison(r, operation->buffer, offset, bytes, false);
+    return WEIR_OK;
+  }
+  if (operation->kind == OPERATION_FILL) {
+    uint32_t pattern = (uint32_t)operation->seed;
+    for (uint64_t i = 0; i < bytes; i += sizeof pattern) memcpy(memory + i, &pattern, sizeof pattern);
     set_poison(r, operation->buffer, offset, bytes, false);
     return WEIR_OK;
   }
@@ -121,6 +140,7 @@ static void run_operation(reference_result *r, uint32_t index) {
   case OPERATION_COPY_IN:
   case OPERATION_COPY_OUT:
   case OPERATION_COPY:
+  case OPERATION_FILL:
     r->statuses[index] = run_copy(r, index);
     break;
   case OPERATION_GRAPH:

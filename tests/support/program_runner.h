@@ -12,6 +12,7 @@
 #include "program_reference.h"
 #include "program_run.h"
 #include "program_vulkan.h"
+#include "weir/box.h"
 #include "weir/graph.h"
 #include "weir/reduce.h"
 
@@ -21,6 +22,7 @@ enum { PROGRAM_FORMS = PROGRAM_OPENCL_PLACES * PROGRAM_VULKAN_FORMS };
 typedef struct submission {
   _Atomic uint64_t groups_done;
   uint64_t groups_total;
+  const program_task *task;                      // of OPERATION_TASK
   bool uncounted;                                // runs on a device that cannot count in `groups_done`
   struct submission *after[PROGRAM_MAX_AFTER];   // tasks that must be done first
   _Atomic bool after_missing[PROGRAM_MAX_AFTER]; // and were not when this one ran
@@ -43,6 +45,7 @@ typedef struct runner {
   program_call *calls;                                  // of kernels that are enqueue functions
   weir_kernel *combine;                                 // adds bytes to bytes, where the host runs it
   weir_reduction reductions[PROGRAM_MAX_ACCESSES];      // of the last task
+  weir_box boxes[PROGRAM_MAX_ACCESSES];                 // the same
   bool reduces;                                         // some task adds by a reduction
   weir_buffer **buffers;                                // per operation
   unsigned char **wrapped;      // per operation: memory that a buffer is wrapped around, or that fills it
@@ -72,8 +75,9 @@ void runner_create_kernels(runner *runner);
 void runner_set_packed(bool packed);
 bool runner_is_packed(void);
 
-// The description of a task that runs on the host, from its first argument.
+// The description of a task that runs on the host, from its first argument, and the task; NULL: none of it uses boxes.
 body_description runner_description(const void *arg);
+const program_task *runner_task(const body_description *description);
 
 // Runs work-groups of a task on the host. args[0] is its description.
 void runner_run_groups(void *const *args, uint32_t arg_count, const uint32_t groups[3], uint64_t first, uint64_t end);

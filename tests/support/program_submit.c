@@ -32,6 +32,21 @@ body_description runner_description(const void *arg) {
   return description;
 }
 
+// Of a node of a graph, `self` is the address of the task, and 1.
+static uint64_t self_of_node(const program_task *task) {
+  return (uintptr_t)task + 1;
+}
+
+static submission *submission_of(const body_description *description) {
+  return description->self % 2 != 0 ? NULL : (submission *)(uintptr_t)description->self;
+}
+
+const program_task *runner_task(const body_description *description) {
+  const submission *self = submission_of(description);
+  if (description->self % 2 != 0) return (const program_task *)(uintptr_t)(description->self - 1);
+  return self == NULL ? NULL : self->task;
+}
+
 // The first argument of a task, which is used before the next one is made.
 static weir_arg describe(runner *r, const body_description *description) {
   if (!atomic_load(&packed)) return weir_value(description, sizeof *description);
@@ -44,7 +59,8 @@ static weir_arg describe(runner *r, const body_description *description) {
 
 void runner_run_groups(void *const *args, uint32_t arg_count, const uint32_t groups[3], uint64_t first, uint64_t end) {
   body_description description = runner_description(args[0]);
-  submission *self = (submission *)(uintptr_t)description.self;
+  submission *self = submission_of(&description);
+  const program_task *task = runner_task(&description);
   uint64_t count = body_group_count(groups);
   bool good = arg_count == description.arg_count + 1 && first < end && end <= count;
   if (self != NULL) {
@@ -54,7 +70,10 @@ void runner_run_groups(void *const *args, uint32_t arg_count, const uint32_t gro
       if (atomic_load(&before->groups_done) < before->groups_total) atomic_store(&self->after_missing[i], true);
     }
   }
-  if (good) body_run(&description, args + 1, groups, first, end);
+  if (good && task != NULL)
+    body_run_boxes(&description, task, args + 1, groups, first, end);
+  else if (good)
+    body_run(&description, args + 1, groups, first, end);
   if (self != NULL) atomic_fetch_add(&self->groups_done, end - first);
 }
 
@@ -163,6 +182,24 @@ static weir_kernel *kernel_for(runner *r, const program_task *task) {
   return *kernel;
 }
 
+// The argument of access number `number` of a task, to the buffer that is operation `buffer`.
+static weir_arg argument(runner *r, const program_access *access, uint32_t number, uint32_t buffer) {
+  weir_arg arg = {.mode = access->mode, .buffer = r->buffers[buffer], .offset = access->offset};
+  const program_box *box = &access->box;
+  if (box->width == 0) {
+    arg.bytes = access->whole ? WEIR_WHOLE : access->bytes;
+    return arg;
+  }
+  r->boxes[number] = (weir_box){.width = box->width,
+                                .pitch = box->pitch,
+                                .rows = box->rows,
+                                .slice_pitch = box->slice_pitch,
+                                .slices = box->slices};
+  arg.shape = WEIR_BOX;
+  arg.value = &r->boxes[number];
+  return arg;
+}
+
 // The arguments of a task: its description, its accesses and perhaps a second value.
 static uint32_t make_args(runner *r, const program_task *task, const body_description *description,
                           unsigned char *value, weir_arg *args) {
@@ -175,9 +212,7 @@ static uint32_t make_args(runner *r, const program_task *task, const body_descri
       continue;
     }
     const program_access *access = &task->accesses[next++];
-    uint64_t bytes = access->whole ? WEIR_WHOLE : access->bytes;
-    args[i + 1] = (weir_arg){
-        .mode = access->mode, .buffer = r->buffers[access->buffer], .offset = access->offset, .bytes = bytes};
+    args[i + 1] = argument(r, access, next - 1, access->buffer);
     if (access->mode != WEIR_REDUCE) continue;
     r->reduces = true;
     r->reductions[next - 1] = (weir_reduction){.combine = r->combine, .groups = {access->bytes, 1, 1}};
@@ -321,6 +356,7 @@ static void submit_task(runner *r, uint32_t index) {
   submission *self = &r->submissions[index];
   body_description description = body_describe(&operation->task);
   description.self = (uintptr_t)self;
+  self->task = &operation->task;
   unsigned char value[4096];
   weir_arg args[PROGRAM_MAX_ACCESSES + 2];
   uint32_t arg_count = make_args(r, &operation->task, &description, value, args);
@@ -347,6 +383,7 @@ static void submit_task(runner *r, uint32_t index) {
   memset(value, 0xa5, sizeof value);
   memset(&description, 0xa5, sizeof description);
   memset(&r->packed, 0xa5, sizeof r->packed);
+  memset(r->boxes, 0xa5, sizeof r->boxes);
   submitted(r, index, status, event, "weir_submit");
 }
 
@@ -360,6 +397,11 @@ static void submit_copy(runner *r, uint32_t index) {
     weir_buffer *source = r->buffers[o->source];
     status = weir_copy(buffer, o->offset, source, o->source_offset, o->bytes, out_event);
     submitted(r, index, status, event, "weir_copy");
+    return;
+  }
+  if (o->kind == OPERATION_FILL) {
+    status = weir_fill(buffer, o->offset, o->bytes, (uint32_t)o->seed, out_event);
+    submitted(r, index, status, event, "weir_fill");
     return;
   }
   self->memory = program_memory(o->bytes);
@@ -411,6 +453,7 @@ static void create_graph(runner *r, uint32_t index) {
   weir_status status = weir_graph_create(r->context, NULL, &r->graphs[index]);
   for (uint32_t i = 0; i < operation->task_count && status == WEIR_OK; i++) {
     body_description description = body_describe(&operation->tasks[i]);
+    description.self = self_of_node(&operation->tasks[i]);
     unsigned char value[4096];
     weir_arg args[PROGRAM_MAX_ACCESSES + 2];
     uint32_t arg_count = make_args(r, &operation->tasks[i], &description, value, args), node = UINT32_MAX;
@@ -438,6 +481,7 @@ static void change_graph(runner *r, uint32_t index) {
     program_task changed = *task;
     changed.seed = o->seed;
     body_description description = body_describe(&changed);
+    description.self = self_of_node(task);
     weir_arg arg = describe(r, &description);
     status = weir_graph_set_arg(graph, o->node, 0, &arg);
     if (status == WEIR_OK && task->value_bytes > 0) {
@@ -448,8 +492,7 @@ static void change_graph(runner *r, uint32_t index) {
     }
   } else {
     const program_access *access = &task->accesses[o->access];
-    weir_arg arg = {
-        .mode = access->mode, .buffer = r->buffers[o->buffer], .offset = access->offset, .bytes = access->bytes};
+    weir_arg arg = argument(r, access, o->access, o->buffer);
     status = weir_graph_set_arg(graph, o->node, argument_of_access(task, o->access), &arg);
   }
   runner_accept(r, index, status, "changing a graph");
@@ -506,6 +549,7 @@ void runner_perform(runner *r, uint32_t index) {
   case OPERATION_COPY_IN:
   case OPERATION_COPY_OUT:
   case OPERATION_COPY:
+  case OPERATION_FILL:
     submit_copy(r, index);
     break;
   case OPERATION_EVENT_WAIT:
