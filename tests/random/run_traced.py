@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""run_traced.py TEST_RANDOM WEIR_CHECK DEVICES PROGRAMS [--boxes]: random programs on devices with memory of their own, whose
-timelines are proved without a stream. What failed, as some tasks are told to, proves nothing."""
+"""run_traced.py TEST_RANDOM WEIR_CHECK DEVICES PROGRAMS [--boxes]: random programs on devices with memory of their own,
+whose timelines are proved without a stream. What failed, as some tasks are told to, proves nothing."""
 import glob
 import os
 import subprocess

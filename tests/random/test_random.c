@@ -2,11 +2,14 @@
 //
 // Random programs give the same on Weir as when their tasks run one at a time.
 //
-//   test_random [--device cpu:N|cuda|vulkan|cpu:2,cuda|sim] [--programs N] [--queues N] [--resident | --automatic] [--repeats] [--crowded] [--placed]
-//               [--boxes]    many programs, of which small tests run a part (support/part.h); WEIR_TEST_PROGRAMS and WEIR_TEST_SEED override. With several devices tasks
-//                            name one of them at random. Of CUDA both a card and the stub driver (tests/cuda/stub) serve
-//   test_random --seed S --device D [--queues N] [--resident | --automatic] [--repeats] [--crowded] [--placed]
-//               [--boxes] [--repeat N] [--verbose] [--shrink]     one of them, again
+//   test_random [--device cpu:N|cuda|vulkan|cpu:2,cuda|sim] [--programs N] [OPTION]...
+//       many programs, of which small tests run a part (support/part.h); WEIR_TEST_PROGRAMS and WEIR_TEST_SEED override.
+//       With several devices tasks name one of them at random. Of CUDA both a card and the stub driver (tests/cuda/stub)
+//       serve
+//   test_random --seed S --device D [OPTION]... [--repeat N] [--verbose] [--shrink]
+//       one of them, again
+//
+// Options (random_options.h): [--queues N] [--resident | --automatic] [--repeats] [--crowded] [--placed] [--boxes].
 #include <inttypes.h>
 #include <setjmp.h>
 #include <signal.h>

@@ -61,7 +61,7 @@ typedef struct program_access {
   program_box box;
 } program_access;
 
-// The rows of an access, of which a range is one: how many, where they begin in the buffer, and how many bytes they have.
+// The rows of an access, of which a range is one: how many, where they begin in the buffer, and how long they are.
 uint32_t program_rows(const program_access *access);
 uint32_t program_row(const program_access *access, uint32_t number);
 uint32_t program_row_bytes(const program_access *access);
