@@ -204,6 +204,18 @@ static void add_access(generator *g, program_task *task, bool boxes) {
   if (fits_task(task, &access, UINT32_MAX)) task->accesses[task->access_count++] = access;
 }
 
+// Where tasks fail, tasks commute on whole buffers and only write to others: either the buffer was poisoned before all of a
+// set, which are skipped then, or none of them is.
+static void commute_beside_failures(generator *g, program_task *task) {
+  program_access all = {.mode = WEIR_COMMUTE, .buffer = choose_buffer(g), .whole = true};
+  all.bytes = (uint32_t)bytes_of(g, all.buffer);
+  for (uint32_t i = 0; i < task->access_count; i++) {
+    if (task->accesses[i].mode != WEIR_WRITE) return;
+  }
+  if (task->access_count < PROGRAM_MAX_ACCESSES && fits_task(task, &all, UINT32_MAX))
+    task->accesses[task->access_count++] = all;
+}
+
 static program_task make_task(generator *g) {
   random_state *random = &g->random;
   program_task task = {.seed = random_next(random), .fail_group = PROGRAM_NO_FAILURE, .groups = {1, 1, 1}};
@@ -215,6 +227,7 @@ static program_task make_task(generator *g) {
   bool boxes =
       g->shape->boxes && ((g->shape->ranges | g->shape->ranges >> (task.device > 0 ? task.device - 1 : 0)) & 1) == 0;
   for (uint32_t i = 0; i < wanted; i++) add_access(g, &task, boxes);
+  if (g->shape->boxes && g->shape->failures) commute_beside_failures(g, &task);
   if (random_chance(random, 30)) {
     task.value_bytes = random_between(random, 1, random_chance(random, 10) ? 4096 : 40);
     task.value_index = random_below(random, task.access_count + 1);
@@ -236,6 +249,9 @@ static program_task make_task(generator *g) {
 // A task that names no device runs on the first.
 static bool may_fail(const generator *g, const program_task *task) {
   if (!g->shape->failures) return false;
+  for (uint32_t i = 0; i < task->access_count; i++) {
+    if (task->accesses[i].mode == WEIR_COMMUTE) return false;
+  }
   uint32_t device = task->device == 0 ? 0 : task->device - 1;
   return task->kernel == PROGRAM_HOST || (g->shape->cards >> device & 1) == 0 ||
          (task->kernel == PROGRAM_CALLED && (g->shape->calls >> device & 1) != 0);
