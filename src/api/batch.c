@@ -144,7 +144,7 @@ weir_status weir_prepare_sized(weir_context *context, const weir_task *given, si
   weir_task own;
   const weir_task *task = weir__task_take(&own, given, task_size, "prepare");
   if (task == NULL) return WEIR_ERROR_INVALID_ARGUMENT;
-  weir__context_lock(context);
+  weir__context_lock_to_submit(context); // it does not matter to the order of tasks
   weir_status status = check(context, task);
   if (status == WEIR_OK && (*out_prepared = make(context, task)) == NULL)
     status = weir__error(WEIR_ERROR_OUT_OF_MEMORY, "prepare: no memory");
@@ -261,7 +261,7 @@ weir_status weir_prepared_release(weir_prepared *prepared) {
   weir_status status = weir__object_check(prepared, WEIR__KIND_PREPARED, NULL, "prepared release");
   if (status != WEIR_OK) return status;
   weir_context *context = prepared->object.context;
-  weir__context_lock(context);
+  weir__context_lock_to_submit(context);
   status = weir__object_check(prepared, WEIR__KIND_PREPARED, NULL, "prepared release");
   if (status == WEIR_OK) {
     weir__prepared_destroy(&prepared->object);

@@ -32,7 +32,7 @@ weir_status weir_buffer_set_label(weir_buffer *buffer, const char *label) {
   weir_status status = weir__object_check(buffer, WEIR__KIND_BUFFER, NULL, "buffer label");
   if (status != WEIR_OK) return status;
   weir_context *context = buffer->object.context;
-  weir__context_lock(context);
+  weir__context_lock_to_submit(context); // it does not matter to the order of tasks
   size_t length = label == NULL ? 0 : strnlen(label, sizeof buffer->label - 1);
   memcpy(buffer->label, label == NULL ? "" : label, length);
   buffer->label[length] = '\0';

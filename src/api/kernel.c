@@ -14,7 +14,7 @@ weir_status weir_kernel_create(weir_context *context, const char *name, weir_ker
   *out_kernel = NULL;
   if (context == NULL) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "kernel create: the context is NULL");
   if (name == NULL) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "kernel create: the name is NULL");
-  weir__context_lock(context);
+  weir__context_lock_to_submit(context); // it does not matter to the order of tasks
   weir_kernel *kernel =
       (weir_kernel *)weir__object_take(&context->objects.kernels, context, context->host.window.live.oldest);
   if (kernel != NULL) {
@@ -41,7 +41,7 @@ weir_status weir_kernel_set_cpu(weir_kernel *kernel, weir_function function) {
   if (status != WEIR_OK) return status;
   if (function == NULL)
     return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "kernel '%s': the function is NULL", kernel->name);
-  weir__context_lock(kernel->object.context);
+  weir__kernel_lock(kernel);
   kernel->function = function;
   weir__kernel_choose_device(kernel);
   weir__context_unlock(kernel->object.context);
@@ -53,7 +53,7 @@ weir_status weir_kernel_release(weir_kernel *kernel) {
   weir_status status = weir__object_check(kernel, WEIR__KIND_KERNEL, NULL, "kernel release");
   if (status != WEIR_OK) return status;
   weir_context *context = kernel->object.context;
-  weir__context_lock(context);
+  weir__kernel_lock(kernel);
   const weir__submission by = {0};
   // Copies of reductions that are combined by it. The lock may be released meanwhile.
   while (status == WEIR_OK && !kernel->object.released && context->reductions.first != NULL) {

@@ -286,6 +286,10 @@ static inline const struct weir__enqueue *weir__kernel_enqueue(const weir_kernel
   return code != NULL ? code->enqueue : NULL;
 }
 
+// Takes the context's lock for a call that changes a kernel: what is held back is submitted first, unless the kernel was in no task
+// so far, and so is in none of those.
+void weir__kernel_lock(const weir_kernel *kernel);
+
 // Chooses the device of a kernel whose code has changed, and notes the change for graphs. The lock is held.
 void weir__kernel_choose_device(weir_kernel *kernel);
 

@@ -4,6 +4,14 @@
 #include "base/error.h"
 #include "engine/context.h"
 
+void weir__kernel_lock(const weir_kernel *kernel) {
+  weir_context *context = kernel->object.context;
+  weir__context_lock_to_submit(context);
+  if (kernel->object.last_use == 0) return;
+  weir__context_unlock(context);
+  weir__context_lock(context);
+}
+
 void weir__kernel_choose_device(weir_kernel *kernel) {
   weir_context *context = kernel->object.context;
   kernel->code_change = ++context->graphs.code_changes;
@@ -19,7 +27,7 @@ void weir__kernel_choose_device(weir_kernel *kernel) {
 weir_status weir__host_set_code(weir_kernel *kernel, weir__code_kind kind, weir__code *code, const char *what,
                                 void (*merge)(weir__code *to, const weir__code *from)) {
   weir_context *context = kernel->object.context;
-  weir__context_lock(context);
+  weir__kernel_lock(kernel);
   bool in_use = kernel->object.last_use >= context->host.window.live.oldest || kernel->queued > 0;
   weir__code *old = in_use ? code : kernel->code[kind];
   if (!in_use) {

@@ -17,6 +17,7 @@
 #include <cmocka.h>
 
 #include "engine/context.h"
+#include "weir/batch.h"
 #include "weir/external.h"
 #include "weir/graph.h"
 #include "weir/group.h"
@@ -668,6 +669,14 @@ static void calls_that_do_not_wait_pass_a_thread_that_waits_for_room(void **stat
   assert_int_equal(weir_group_get_statistics(group, &counts), WEIR_OK);
   assert_int_equal(weir_group_release(group), WEIR_OK);
   assert_int_equal(weir_host_event_hold(host), WEIR_OK);
+  weir_kernel *fresh = kernel(self.context, "fresh", fails);
+  const weir_arg arg = weir_reads(self.buffers[0]);
+  weir_prepared *prepared;
+  assert_int_equal(weir_prepare(self.context, &(weir_task){.kernel = fresh, .args = &arg, .arg_count = 1}, &prepared),
+                   WEIR_OK);
+  assert_int_equal(weir_prepared_release(prepared), WEIR_OK);
+  assert_int_equal(weir_kernel_release(fresh), WEIR_OK);
+  assert_int_equal(weir_buffer_set_label(self.buffers[0], "first"), WEIR_OK);
   assert_int_equal(weir_host_event_signal(host, WEIR_OK), WEIR_OK);
   pthread_join(thread, NULL);
   expect(&self);
