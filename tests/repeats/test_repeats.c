@@ -387,11 +387,13 @@ static void nap(long ns) {
 
 typedef struct gate {
   _Atomic bool open, begun;
+  _Atomic uint32_t entered; // tasks that came to it
   program *shared;
 } gate;
 
 static void stands(const weir_work *work) {
   gate *self = work->user;
+  atomic_fetch_add(&self->entered, 1);
   while (!atomic_load(&self->open)) nap(100000);
 }
 
@@ -806,6 +808,7 @@ static void *turn_to_another_kernel(void *argument) {
 
 static void release_kernels(const weir_work *work) {
   gate *self = work->user;
+  atomic_fetch_add(&self->entered, 1);
   while (!atomic_load(&self->begun)) nap(100000);
   weir_kernel *mix = self->shared->mix;
   if (weir_kernel_release(mix) != WEIR_OK || weir_kernel_release(mix) != WEIR_ERROR_RELEASED) abort();
@@ -819,6 +822,7 @@ static void release_kernels(const weir_work *work) {
 
 static void cancel(const weir_work *work) {
   gate *self = work->user;
+  atomic_fetch_add(&self->entered, 1);
   while (!atomic_load(&self->begun)) nap(100000);
   weir_context_cancel(self->shared->context);
   atomic_store(&self->open, true);
@@ -834,6 +838,7 @@ static void call_while_a_thread_waits(program *self, weir_function function, voi
   for (uint32_t i = 0; i < 2; i++)
     assert_int_equal(weir_submit(self->context, &(weir_task){.host = functions[i], .user = &before}, &events[i]),
                      WEIR_OK);
+  while (atomic_load(&before.entered) < 2) nap(100000);
   uint64_t waits = window_waits(self);
   assert_int_equal(pthread_create(out_thread, NULL, submits, self), 0);
   while (window_waits(self) == waits) nap(100000);
@@ -976,6 +981,7 @@ static void other_threads_name_the_same_buffers(void **state) {
   assert_int_equal(weir_graph_fill(graph, wanted, 0, WEIR_WHOLE, 1, NULL), WEIR_OK);
   assert_int_equal(weir_graph_copy(graph, wanted, 0, self.buffers[at->to], 0, WEIR_WHOLE, NULL), WEIR_OK);
   pthread_t thread;
+  while (atomic_load(&before.entered) < 1) nap(100000); // no worker is idle, and breaks off what is held back
   assert_int_equal(pthread_create(&thread, NULL, launch, graph), 0);
   await_looks(&self, 1);
   pass(&self, 0, late, 5);
