@@ -64,7 +64,9 @@ static inline bool weir__window_shut(const weir__window *window, uint64_t own) {
 static inline uint64_t weir__window_room(const weir__window *window, uint64_t own) {
   uint64_t room = window->size - (window->next - window->live.oldest);
   if (own == WEIR__ANY_SLOT) return room;
-  room = room > window->kept ? room - window->kept : 0;
+  // Tasks for WEIR__ANY_SLOT take none of those that are reserved, however many there are.
+  bool has_own = own != 0 && own != WEIR__CLAIMED_SLOT;
+  if (!has_own) room = room > window->kept ? room - window->kept : 0;
   if (weir__window_shut(window, own)) return 0;
   uint64_t kept = weir__window_kept(window, own);
   return room > kept ? room - kept : 0;

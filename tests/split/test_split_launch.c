@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "gate.h"
 #include "scene.h"
 
 static void what_follows_waits_and_what_precedes_is_awaited(void **state) {
@@ -350,6 +351,43 @@ static void frames_in_flight_go_to_all_devices(void **state) {
   close_scene(&s);
 }
 
+static void do_nothing(const weir_work *work) {
+  (void)work;
+}
+
+// The checker's own tasks, some for each part, take none of the slots that were set aside for the parts.
+static void parts_find_room_in_a_full_window_in_check_mode(void **state) {
+  (void)state;
+  weir_context_options options = {.devices = "cpu:2", .window = 256, .flags = WEIR_CONTEXT_CHECK};
+  weir_context *context;
+  rig_ok(weir_context_create(&options, &context));
+  weir_split *split;
+  rig_ok(weir_split_create(context, &(weir_split_options){.policy = "queue"}, &split));
+  weir_kernel *kernel = rig_add_kernel(context);
+  rig_field field = {.rows = ROWS, .width = WIDTH};
+  weir_buffer *buffer;
+  rig_ok(weir_buffer_create(context, CELLS * sizeof(uint32_t), &buffer));
+  rig_ok(weir_fill(buffer, 0, WEIR_WHOLE, 0, NULL));
+  rig_ok(weir_finish(context));
+  gate door = {0};
+  rig_ok(gate_submit(context, &door, NULL, 0, NULL));
+  weir_split_arg args[] = {weir_split_block(weir_updates(buffer), WIDTH * sizeof(uint32_t)),
+                           weir_split_whole(weir_value(&field, sizeof field)), weir_split_part_of(0)};
+  weir_split_launch launch = {.kernel = kernel, .args = args, .arg_count = 3, .groups = {WIDTH, ROWS}, .dimension = 1};
+  rig_ok(weir_split_submit(split, &launch, NULL));
+  weir_statistics statistics;
+  weir_task task = {.host = do_nothing};
+  for (weir_context_statistics(context, &statistics); statistics.room > 0;
+       weir_context_statistics(context, &statistics))
+    rig_ok(weir_submit(context, &task, NULL));
+  gate_open(&door);
+  rig_ok(weir_finish(context));
+  uint32_t cells[CELLS];
+  rig_ok(weir_read(buffer, 0, WEIR_WHOLE, cells));
+  for (uint32_t i = 0; i < CELLS; i++) assert_int_equal(cells[i], i / WIDTH + 1);
+  rig_ok(weir_context_release(context));
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(what_follows_waits_and_what_precedes_is_awaited),
@@ -363,6 +401,7 @@ int main(void) {
       cmocka_unit_test(history_is_kept_and_damaged_history_is_not),
       cmocka_unit_test(history_is_a_regular_file),
       cmocka_unit_test(frames_in_flight_go_to_all_devices),
+      cmocka_unit_test(parts_find_room_in_a_full_window_in_check_mode),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
