@@ -26,7 +26,7 @@ weir_status weir_graph_get_calls_sized(weir_graph *graph, weir_graph_calls *out_
   weir__struct_give(out_calls, calls_size, &calls, sizeof calls);
   weir_status status = weir__object_check(graph, WEIR__KIND_GRAPH, NULL, "graph calls");
   if (status != WEIR_OK) return status;
-  weir__context_lock(graph->object.context);
+  weir__context_lock_at_once(graph->object.context);
   calls = calls_of(graph);
   weir__context_unlock(graph->object.context);
   weir__struct_give(out_calls, calls_size, &calls, sizeof calls);

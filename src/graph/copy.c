@@ -55,7 +55,7 @@ static weir_status add(weir_graph *graph, const char *label, weir_arg to, weir_a
                        const struct weir__recorded *like, uint32_t *out_node) {
   const weir_arg args[] = {to, from};
   weir_task task = {.args = args, .arg_count = 2, .label = label};
-  weir__context_lock(graph->object.context);
+  weir__context_lock_at_once(graph->object.context);
   weir_status status = weir__graph_add(graph, &task, like, out_node);
   weir__context_unlock(graph->object.context);
   return status;

@@ -67,7 +67,7 @@ weir_status weir_graph_create_sized(weir_context *context, const weir_graph_opti
   if (status != WEIR_OK) return status;
   if (options.device != NULL && options.device->host != &context->host)
     return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "graph create: the device belongs to another context");
-  weir__context_lock(context);
+  weir__context_lock_at_once(context);
   status = make(context, &options, out_graph);
   weir__context_unlock(context);
   return status;
@@ -195,7 +195,7 @@ weir_status weir_graph_add_sized(weir_graph *graph, const weir_task *given, size
     return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "graph add: only weir_submit takes a task with a group");
   weir_context *context = graph->object.context;
   const struct weir__recorded call = {.kind = WEIR__GRAPH_CALL};
-  weir__context_lock(context);
+  weir__context_lock_at_once(context);
   status = weir__graph_add(graph, task, &call, out_node);
   weir__context_unlock(context);
   return status;
@@ -257,7 +257,7 @@ weir_status weir_graph_build(weir_graph *graph) {
   weir_status status = weir__object_check(graph, WEIR__KIND_GRAPH, NULL, "graph build");
   if (status != WEIR_OK) return status;
   weir_context *context = graph->object.context;
-  weir__context_lock(context);
+  weir__context_lock_at_once(context);
   status = weir__graph_check(graph, "graph build");
   weir__context_unlock(context);
   return status;
@@ -270,7 +270,7 @@ weir_status weir_graph_information_sized(weir_graph *graph, weir_graph_info *out
   weir_status status = weir__object_check(graph, WEIR__KIND_GRAPH, NULL, "graph information");
   if (status != WEIR_OK) return status;
   weir_context *context = graph->object.context;
-  weir__context_lock(context);
+  weir__context_lock_at_once(context);
   if (context->devices.polls | context->devices.flushes) {
     weir__context_flush(context);
     weir__context_poll(context);
@@ -321,7 +321,7 @@ weir_status weir_graph_release(weir_graph *graph) {
   weir_status status = weir__object_check(graph, WEIR__KIND_GRAPH, NULL, "graph release");
   if (status != WEIR_OK) return status;
   weir_context *context = graph->object.context;
-  weir__context_lock(context);
+  weir__context_lock_at_once(context);
   if (graph->object.released)
     status = weir__error(WEIR_ERROR_RELEASED, "graph release: the graph was released before");
   else

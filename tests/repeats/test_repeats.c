@@ -679,6 +679,13 @@ static void calls_that_do_not_wait_pass_a_thread_that_waits_for_room(void **stat
   assert_int_equal(weir_prepared_release(prepared), WEIR_OK);
   assert_int_equal(weir_kernel_release(fresh), WEIR_OK);
   assert_int_equal(weir_buffer_set_label(self.buffers[0], "first"), WEIR_OK);
+  weir_graph *graph;
+  weir_graph_info facts;
+  assert_int_equal(weir_graph_create(self.context, NULL, &graph), WEIR_OK);
+  assert_int_equal(weir_graph_add(graph, &(weir_task){.host = fails, .args = &arg, .arg_count = 1}, NULL), WEIR_OK);
+  assert_int_equal(weir_graph_build(graph), WEIR_OK);
+  assert_int_equal(weir_graph_information(graph, &facts), WEIR_OK);
+  assert_int_equal(weir_graph_release(graph), WEIR_OK);
   assert_int_equal(weir_host_event_signal(host, WEIR_OK), WEIR_OK);
   pthread_join(thread, NULL);
   expect(&self);
