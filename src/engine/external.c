@@ -108,10 +108,12 @@ void weir__externals_await(weir_context *context, weir__task *task, weir_device 
   for (uint32_t i = 0; i < count; i++) {
     weir__external *external = weir__external_of(events[i]);
     if (external == NULL) continue;
+    bool kept = is_kept_by(device, task, external->import);
+    // It was cancelled before it entered: nobody lets it go later.
+    if (task->dropped && !kept && !external->holds) continue;
     struct weir__awaiting *awaiting = context->externals.free;
     context->externals.free = awaiting->next;
     context->externals.free_count--;
-    bool kept = is_kept_by(device, task, external->import);
     *awaiting = (struct weir__awaiting){.task = task->id, .device = kept ? device : NULL};
     *external->last_link = awaiting;
     external->last_link = &awaiting->next;

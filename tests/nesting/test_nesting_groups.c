@@ -5,6 +5,7 @@
 
 #include "nesting.h"
 #include "part.h"
+#include "weir/external.h"
 
 enum { MANY = 200, DEPTH = 40, ROUNDS = 30, CANCELLED = 7 };
 
@@ -15,6 +16,7 @@ typedef struct party {
   weir_context *context;
   weir_group *group, *other;
   weir_buffer *buffer;
+  weir_event *outside;
   atomic_uint done, others, refused;
   atomic_bool stop;
   gate door;
@@ -193,6 +195,44 @@ static void cancel_skips_what_has_not_started(void **state) {
   release(&self);
 }
 
+static void submit_after(party *self, weir_event *event) {
+  weir_task task = {.host = work_on, .user = self, .after = &event, .after_count = 1};
+  if (weir_submit(self->context, &task, NULL) != WEIR_OK) atomic_fetch_add(&self->refused, 1);
+}
+
+static void submit_many_after(const weir_work *work) {
+  party *self = work->user;
+  for (int i = 0; i < MANY; i++) submit_after(self, self->outside);
+  gate_function(&(weir_work){.user = &self->door});
+  submit_after(self, self->outside);
+}
+
+// Nor do these wait for an external event when they enter: those in the window, those that are queued, and those that come later.
+static void cancelled_tasks_do_not_wait_for_an_external_event(void **state) {
+  (void)state;
+  for (int i = 0; i < 2 * DEVICES; i++) {
+    party self;
+    create(&self, devices[i / 2], 0);
+    assert_int_equal(weir_host_event_create(self.context, "outside", &self.outside), WEIR_OK);
+    submit(&self, submit_many_after, self.group);
+    gate_await(&self.door, 1);
+    if (i % 2 == 0) {
+      assert_int_equal(weir_group_cancel(self.group), WEIR_OK);
+      gate_open(&self.door);
+    } else {
+      gate_open(&self.door);
+      while (counts(&self).tasks <= MANY + 1) usleep(100);
+      weir_context_cancel(self.context);
+    }
+    assert_int_equal(weir_group_wait(self.group, WEIR_FOREVER), WEIR_ERROR_CANCELLED);
+    assert_int_equal(weir_event_poll(self.outside), WEIR_PENDING);
+    assert_int_equal(atomic_load(&self.done), 0);
+    assert_int_equal(counts(&self).cancelled, MANY + 1);
+    weir_event_release(self.outside);
+    release(&self);
+  }
+}
+
 static void copy_and_fill(const weir_work *work) {
   party *self = work->user;
   for (uint32_t i = 0; i < 20; i++) {
@@ -279,6 +319,7 @@ int main(void) {
       cmocka_unit_test(a_wait_ends_in_time),
       cmocka_unit_test(a_failure_is_reported_once),
       cmocka_unit_test(cancel_skips_what_has_not_started),
+      cmocka_unit_test(cancelled_tasks_do_not_wait_for_an_external_event),
       cmocka_unit_test(copies_belong_to_the_group),
       cmocka_unit_test(a_wait_is_not_starved),
       cmocka_unit_test(misuse_is_refused),
