@@ -4,6 +4,7 @@
 // back with its type, and nothing that is left over or moved from crashes.
 #include <weir/weir.hpp>
 
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -128,7 +129,8 @@ void kernels() {
     graph.launch();
   }
   for (int number : x.read()) CHECK(number == 1 + 49 * 50 / 2 + 51 * 2);
-  CHECK(held.use_count() == 1);
+  // A worker drops the kernel's function after the last launch is done.
+  while (held.use_count() > 1) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   weir::kernel fails(context, "fails", [](int number) { throw own_error{number}; });
   weir::task_options many;
   many.groups = {64};
