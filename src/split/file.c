@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/allocate.h"
+#include "base/folder.h"
 #include "base/hash.h"
 #include "split/table.h"
 
@@ -75,27 +76,13 @@ static bool is_foreign(const char *path) {
   return bytes > 0 && (bytes < sizeof head || memcmp(head, HEAD, sizeof head) != 0);
 }
 
-// A file is made in the folder, and takes the place of the one that is there.
-static bool folder_takes(const char *path) {
-  const char *slash = strrchr(path, '/');
-  if (slash == NULL) return access(".", W_OK | X_OK) == 0;
-  char *folder = weir__allocate_string(path);
-  if (folder == NULL) return true; // the save will say so
-  folder[slash == path ? 1 : slash - path] = '\0';
-  bool takes = access(folder, W_OK | X_OK) == 0;
-  int why = errno;
-  weir__free(folder);
-  errno = why;
-  return takes;
-}
-
 weir_status weir__split_table_may_save(const char *path, char *out_text, size_t size) {
   const char *why = NULL;
   if (is_no_file(path))
     why = "it is not a regular file";
   else if (is_foreign(path))
     why = "it is there, and is no history of Weir's";
-  else if (!folder_takes(path))
+  else if (!weir__folder_takes(path)) // a file is made there, and takes the place of this one
     why = strerror(errno);
   if (why == NULL) return WEIR_OK;
   snprintf(out_text, size, "%s: it cannot be written: %s", path, why);

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/controls.h"
+#include "base/folder.h"
 
 void weir__cli_error(const char *command, const char *format, ...) {
   va_list arguments;
@@ -30,18 +31,6 @@ void weir__cli_put(const char *name, FILE *file) {
   }
 }
 
-// Whether files can be made in the folder of a path.
-static bool folder_takes(const char *path) {
-  const char *slash = strrchr(path, '/');
-  if (!slash) return access(".", W_OK | X_OK) == 0;
-  char *folder = strndup(path, slash == path ? 1 : (size_t)(slash - path));
-  bool takes = folder && access(folder, W_OK | X_OK) == 0;
-  int why = errno;
-  free(folder);
-  errno = why;
-  return takes;
-}
-
 bool weir__cli_can_write(const char *command, const char *option, const char *path) {
   struct stat found;
   bool can = stat(path, &found) == 0;
@@ -51,7 +40,7 @@ bool weir__cli_can_write(const char *command, const char *option, const char *pa
   } else if (can) {
     can = access(path, W_OK) == 0;
   } else if (errno == ENOENT) {
-    can = folder_takes(path);
+    can = weir__folder_takes(path);
   }
   if (!can) weir__cli_error(command, "--%s: %s: %s", option, path, strerror(errno));
   return can;
