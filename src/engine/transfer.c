@@ -92,7 +92,7 @@ void weir__enter_transfer(weir_context *context, weir_buffer *buffer, const weir
   // Another device could still read the memory of one that is lost.
   atomic_store_explicit(&task->dropped, is_lost(context, source), memory_order_relaxed);
   weir__depend_on_arrivals(context, buffer, source, lo, hi);
-  // What is between the rows of a box is there already, too: it is written while tasks may read it.
+  // The transfer also writes bytes that are there already, between the rows of a box or between several writes: tasks may read them.
   if (buffer->boxed || bytes->some_there) weir__buffer_visit(buffer, lo, hi, add_readers, context);
   weir__buffer_access(buffer, &context->order.ranges, &context->host.window.live, task->id, WEIR_READ, lo, hi,
                       dependences);

@@ -16,7 +16,7 @@
 // A context with devices that have no threads looks after them this often while it waits for other devices.
 // Who waits for a result spins for about as long as it takes to wake a thread up on an idle core; who waits for room to submit
 // more, while workers are busy, does so briefly.
-// Who waits until a deadline tries so often to submit what is held back.
+// A thread that waits until a deadline tries to submit what is held back each SETTLE_NS.
 enum { SPINS_AT_ONCE = 50, POLL_NS = 100000, SPIN_NS = 50000, BRIEF_SPIN_NS = 4000, SETTLE_NS = 1000000 };
 
 static void add_waiter(weir_context *context, weir__waiter *waiter) {
@@ -310,8 +310,8 @@ static bool poll_devices(weir_event *event) {
   return any;
 }
 
-// What was held back is submitted, and begins. The event waits for none of it, so that what has no room is left to later. False:
-// some is held back still.
+// Submits what is held back, with a deadline only as much of it as need not wait, and has devices begin. The event that the caller
+// waits for needs none of it. False: some is held back still.
 static bool flush_until(weir_context *context, uint64_t deadline_ns) {
   bool submitted = weir__context_lock_until(context, deadline_ns);
   weir__context_flush(context);

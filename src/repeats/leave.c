@@ -111,7 +111,7 @@ weir_status weir__repeats_submit_alone(weir_context *context, const weir_task *t
   return submit_short(context, task, out_event) ? WEIR_OK : weir__submit_special(context, task, out_event);
 }
 
-// What is held back keeps its kernels, though a task releases them while this thread waits for room.
+// Tasks that are held back keep their kernels while this thread waits for room, though a task may release them meanwhile.
 static void keep_kernels(const weir__repeats *self, uint32_t first) {
   for (uint32_t i = first; i < self->count; i++) {
     weir_kernel *kernel = self->repeat->run.tasks[i].kernel;

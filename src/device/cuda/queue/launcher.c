@@ -55,7 +55,7 @@ static bool must_sleep(weir__cuda_launcher *launcher, uint64_t taken) {
   return !work;
 }
 
-// What a thread calls for the first time takes the driver long, as what it does with a stream for the first time: that is done now.
+// The driver takes long for the first calls of a thread, and for the first use of a stream. So both come before any task.
 static void prepare(weir__cuda_device *device, void *user) {
   const weir__cuda_launcher *launcher = user;
   for (uint32_t i = launcher->index; i < device->queue_count; i += launcher->count) weir__cuda_use_stream(device, i);
