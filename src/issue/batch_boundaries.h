@@ -5,8 +5,9 @@
 //
 // A sequence begins when the device was idle, or when the tasks repeat an earlier beginning. While a beginning is new, batches
 // are small, because making their graphs takes time, and the first one is launched as soon as the beginning is known to be new.
-// Once it was met before, they grow from batch to batch, so that the first one starts early and few ends hold the rest up. Boundaries are moved to where few tasks are open. All of it depends on the
-// tasks alone and not on time, so that it repeats when they do.
+// Once it was met before, they grow from batch to batch, so that the first one starts early and few ends hold the rest up.
+// Boundaries are moved to where few tasks are open. All of it depends on the tasks alone and not on time, so that it repeats
+// when they do.
 #ifndef WEIR_ISSUE_BATCH_BOUNDARIES_H
 #define WEIR_ISSUE_BATCH_BOUNDARIES_H
 

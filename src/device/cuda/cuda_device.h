@@ -181,6 +181,7 @@ bool weir__cuda_place(weir__cuda_device *device, weir__cuda_op *op, uint32_t cou
 // Puts a placed op behind the others of its queue and launches it, or lets the queue's launcher do so.
 void weir__cuda_start(weir__cuda_device *device, weir__cuda_op *op);
 extern const weir__cuda_op_ops weir__cuda_task_ops;
+
 // Queues of its own that take kernels: those before the two for copies, if there are these.
 static inline uint32_t weir__cuda_ordinary_queues(const weir__cuda_device *device) {
   return device->queue_count > WEIR__CUDA_COPY_QUEUES ? device->queue_count - WEIR__CUDA_COPY_QUEUES : 1;
