@@ -146,6 +146,14 @@ typedef struct weir__graph_number {
   uint32_t number;
 } weir__graph_number;
 
+// Bytes [lo, hi) of a buffer, or a box that begins at `lo`, that one task writes and another reads.
+typedef struct weir__graph_bytes {
+  weir__id task; // 0: the bytes are poisoned by a task that is done
+  uint64_t buffer;
+  uint64_t lo, hi;
+  weir_box box; // `width` 0: there is none
+} weir__graph_bytes;
+
 typedef struct weir__graph_run {
   struct weir__graph_run *next; // among the graph's idle runs
   weir_graph *graph;
@@ -173,12 +181,12 @@ typedef struct weir__graph_run {
   _Atomic uint8_t *states;    // per node: weir__node_state
   weir__point *points; // per node, where ThreadSanitizer watches: the ends of its predecessors; NULL: it does not
   uint32_t *ready;     // scratch for the device, node_count long
-  weir__id *failed_predecessors;      // tasks that failed whose data this launch may read
-  weir__dependence *data_dependences; // where the launch's data comes from
-  weir__dependence *readers;          // tasks submitted since that read what this launch writes, and which bytes
-  uint8_t *poison;                    // what is poisoned while nodes run (device/graph_poison.h)
-  _Atomic bool poisoned;              // something is
-  weir__lock poison_lock;             // guards `poison` while nodes run
+  weir__id *failed_predecessors;       // tasks that failed whose data this launch may read
+  weir__graph_bytes *data_dependences; // where the launch's data comes from
+  weir__graph_bytes *readers;          // tasks submitted since that read what this launch writes, and which bytes
+  uint8_t *poison;                     // what is poisoned while nodes run (device/graph_poison.h)
+  _Atomic bool poisoned;               // something is
+  weir__lock poison_lock;              // guards `poison` while nodes run
   uint32_t reader_count, reader_capacity;
   uint32_t failed_predecessor_count, failed_predecessor_capacity;
   uint32_t data_dependence_count, data_dependence_capacity;

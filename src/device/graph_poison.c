@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-#include "window/box.h"
-
 enum { HEALTHY, POISONED, MIXED };
 
 // A place: intervals [first, end) of a buffer. The left half, with n / 2 intervals of n, stands behind it with its

@@ -11,6 +11,7 @@
 #define WEIR_DEVICE_GRAPH_POISON_H
 
 #include "device/graph.h"
+#include "window/box.h"
 
 // Bytes that a plan's runs need for it.
 size_t weir__graph_poison_bytes(const weir__graph_plan *plan);
@@ -27,6 +28,16 @@ bool weir__graph_poison_any(const weir__graph_run *run, uint32_t buffer, uint64_
 typedef void (*weir__graph_poison_visit)(void *user, uint64_t lo, uint64_t hi);
 void weir__graph_poison_each(const weir__graph_run *run, uint32_t buffer, uint64_t lo, uint64_t hi,
                              weir__graph_poison_visit visit, void *user);
+
+// How many rows some bytes have, and where row i is. The last row of a box may go on behind the bytes' end.
+static inline uint64_t weir__graph_bytes_rows(const weir__graph_bytes *bytes) {
+  return bytes->box.width == 0 ? 1 : weir__box_row_count(&bytes->box);
+}
+static inline uint64_t weir__graph_bytes_row(const weir__graph_bytes *bytes, uint64_t i, uint64_t *out_hi) {
+  uint64_t lo = weir__box_row(bytes->lo, bytes->hi, bytes->box.width == 0 ? NULL : &bytes->box, i, out_hi);
+  if (*out_hi > bytes->hi) *out_hi = bytes->hi;
+  return lo;
+}
 
 // Whether some of what an argument uses is poisoned.
 bool weir__graph_poison_in(const weir__graph_run *run, const weir__graph_arg *arg);

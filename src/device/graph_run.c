@@ -42,9 +42,9 @@ static int by_id(const void *left, const void *right) {
   return a < b ? -1 : a > b;
 }
 
-static bool is_poison(const weir__graph_run *run, const weir__dependence *dependence) {
-  return dependence->task == 0 ||
-         (run->failed_predecessor_count > 0 && bsearch(&dependence->task, run->failed_predecessors,
+static bool is_poison(const weir__graph_run *run, const weir__graph_bytes *bytes) {
+  return bytes->task == 0 ||
+         (run->failed_predecessor_count > 0 && bsearch(&bytes->task, run->failed_predecessors,
                                                        run->failed_predecessor_count, sizeof(weir__id), by_id) != NULL);
 }
 
@@ -69,9 +69,13 @@ static void mark_poisoned(weir__graph_run *run) {
     qsort(run->failed_predecessors, run->failed_predecessor_count, sizeof(weir__id), by_id);
   weir__graph_run_number_buffers(run);
   for (uint32_t i = 0; i < run->data_dependence_count && !run->all_poisoned; i++) {
-    const weir__dependence *data = &run->data_dependences[i];
+    const weir__graph_bytes *data = &run->data_dependences[i];
     uint32_t buffer = weir__graph_run_buffer_number(run, data->buffer);
-    if (buffer != UINT32_MAX && is_poison(run, data)) weir__graph_poison_set(run, buffer, data->lo, data->hi, true);
+    bool poisoned = buffer != UINT32_MAX && is_poison(run, data);
+    for (uint64_t j = 0, rows = weir__graph_bytes_rows(data); poisoned && j < rows; j++) {
+      uint64_t hi, lo = weir__graph_bytes_row(data, j, &hi);
+      if (lo < hi) weir__graph_poison_set(run, buffer, lo, hi, true);
+    }
   }
   atomic_store_explicit(&run->poisoned, true, memory_order_relaxed);
 }

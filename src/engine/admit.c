@@ -45,7 +45,8 @@ static void note_readers(weir_context *context, const weir__task *task, const we
     if (!dependence->data || dependence->task == 0) continue;
     const weir__task *before = weir__window_task(&context->host.window, dependence->task);
     const weir__task_rules *rules = context->rules[before->kind];
-    if (rules->note_reader != NULL) rules->note_reader(before, dependence, task->id);
+    if (rules->note_reader != NULL)
+      rules->note_reader(before, dependence, weir__dependence_box(dependences, dependence), task->id);
   }
 }
 
@@ -121,6 +122,7 @@ static __attribute__((noinline, cold)) void find_after(weir_context *context, co
 
 // Records the accesses, and collects all predecessors.
 static inline void find_hazards(weir_context *context, const weir__request *request, weir__id id) {
+  context->order.dependences.exact = (request->run != NULL) | (context->graphs.in_flight > 0);
   if (__builtin_expect(request->run != NULL, false)) {
     record_launch(context, request, id);
     if (request->task->after_count > 0) find_after(context, request->task, id);

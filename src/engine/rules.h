@@ -18,8 +18,8 @@ typedef struct weir__task_rules {
   // Takes over what its dependences say of a task that is being submitted, instead of arguments.
   void (*bind)(weir_context *context, weir__task *task, const weir__dependences *dependences);
 
-  // A task that is being submitted reads what this one, which is in flight, writes.
-  void (*note_reader)(const weir__task *task, const weir__dependence *dependence, weir__id reader);
+  // A task that is being submitted reads what this one, which is in flight, writes. `box`: see weir__dependence_box.
+  void (*note_reader)(const weir__task *task, const weir__dependence *dependence, const weir_box *box, weir__id reader);
 
   // `predecessor` failed, whose data the task reads.
   void (*upstream_failed)(weir_context *context, weir__task *task, weir__id predecessor);

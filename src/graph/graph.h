@@ -125,7 +125,8 @@ void weir__graph_run_bind(weir__task *task, const weir__dependences *dependences
 void weir__graph_run_upstream_failed(weir__task *task, weir__id predecessor);
 
 // A task that is being submitted reads bytes that this launch writes. The lock is held.
-void weir__graph_run_note_reader(weir__graph_run *run, const weir__dependence *dependence, weir__id reader);
+void weir__graph_run_note_reader(weir__graph_run *run, const weir__dependence *dependence, const weir_box *box,
+                                 weir__id reader);
 
 // Poisons the outputs of nodes that did not end well, and only those, and marks the tasks in flight that read them. The
 // lock is held.

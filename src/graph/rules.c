@@ -17,8 +17,9 @@ static void bind(weir_context *context, weir__task *task, const weir__dependence
   weir__context_is_unusual(context);
 }
 
-static void note_reader(const weir__task *task, const weir__dependence *dependence, weir__id reader) {
-  weir__graph_run_note_reader(task->run, dependence, reader);
+static void note_reader(const weir__task *task, const weir__dependence *dependence, const weir_box *box,
+                        weir__id reader) {
+  weir__graph_run_note_reader(task->run, dependence, box, reader);
 }
 
 // One that is done already, in another queue than its predecessor, has no run any more.

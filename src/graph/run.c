@@ -200,33 +200,38 @@ void weir__graph_launch_drop(weir__graph_launch *launch) {
   if (--launch->holders == 0) weir__graph_run_give(&launch->run);
 }
 
-// Appends a dependence to a list. False: no memory.
-static bool append_dependence(weir__dependence **list, uint32_t *count, uint32_t *capacity,
-                              const weir__dependence *dependence) {
+// Appends bytes to a list. False: no memory.
+static bool append_bytes(weir__graph_bytes **list, uint32_t *count, uint32_t *capacity,
+                         const weir__graph_bytes *bytes) {
   if (*count == *capacity) {
     uint32_t larger_capacity = *capacity * 2;
-    weir__dependence *larger = weir__allocate(larger_capacity * sizeof *larger);
+    weir__graph_bytes *larger = weir__allocate(larger_capacity * sizeof *larger);
     if (larger == NULL) return false;
     if (*count > 0) memcpy(larger, *list, *count * sizeof *larger);
     weir__free(*list);
     *list = larger;
     *capacity = larger_capacity;
   }
-  (*list)[(*count)++] = *dependence;
+  (*list)[(*count)++] = *bytes;
   return true;
 }
 
-static void keep_data_dependence(weir__graph_run *run, const weir__dependence *dependence) {
+static weir__graph_bytes bytes_of(const weir__dependence *dependence, const weir_box *box, weir__id task) {
+  weir__graph_bytes bytes = {.task = task, .buffer = dependence->buffer, .lo = dependence->lo, .hi = dependence->hi};
+  if (box != NULL) bytes.box = *box;
+  return bytes;
+}
+
+static void keep_data_dependence(weir__graph_run *run, const weir__graph_bytes *bytes) {
   // Without memory more nodes than must be are skipped, if something fails at all.
-  if (!append_dependence(&run->data_dependences, &run->data_dependence_count, &run->data_dependence_capacity,
-                         dependence))
+  if (!append_bytes(&run->data_dependences, &run->data_dependence_count, &run->data_dependence_capacity, bytes))
     run->all_poisoned = true;
 }
 
-void weir__graph_run_note_reader(weir__graph_run *run, const weir__dependence *dependence, weir__id reader) {
-  weir__dependence note = *dependence;
-  note.task = reader;
-  if (!append_dependence(&run->readers, &run->reader_count, &run->reader_capacity, &note))
+void weir__graph_run_note_reader(weir__graph_run *run, const weir__dependence *dependence, const weir_box *box,
+                                 weir__id reader) {
+  weir__graph_bytes note = bytes_of(dependence, box, reader);
+  if (!append_bytes(&run->readers, &run->reader_count, &run->reader_capacity, &note))
     run->context->graphs.forgot_readers = true;
 }
 
@@ -274,7 +279,10 @@ void weir__graph_run_bind(weir__task *task, const weir__dependences *dependences
   bind_args(run, plan, bind_buffers(run, plan));
   weir__graph_run_bind_hosts(run);
   for (size_t i = 0; i < dependences->count; i++) {
-    if (dependences->list[i].data) keep_data_dependence(run, &dependences->list[i]);
+    const weir__dependence *dependence = &dependences->list[i];
+    if (!dependence->data) continue;
+    weir__graph_bytes bytes = bytes_of(dependence, weir__dependence_box(dependences, dependence), dependence->task);
+    keep_data_dependence(run, &bytes);
   }
 }
 
@@ -321,7 +329,7 @@ static void poison_output(void *user, uint64_t lo, uint64_t hi) {
 typedef struct reader {
   weir_context *context;
   weir__task *task;
-  const weir__dependence *note;
+  const weir__graph_bytes *note;
   bool live_run; // it is a launch, that must know which bytes
   uint32_t root;
 } reader;
@@ -331,22 +339,21 @@ static void poison_input(void *user, uint64_t lo, uint64_t hi) {
   poisoned->task->reads_poison = true;
   weir__failures_blame(poisoned->context, poisoned->task, poisoned->root, poisoned->note->buffer, lo, hi);
   if (!poisoned->live_run) return;
-  weir__dependence bytes = *poisoned->note;
-  bytes.task = 0;
-  bytes.lo = lo;
-  bytes.hi = hi;
-  keep_data_dependence(poisoned->task->run, &bytes);
+  keep_data_dependence(poisoned->task->run, &(weir__graph_bytes){.buffer = poisoned->note->buffer, .lo = lo, .hi = hi});
 }
 
 // Marks a task in flight that reads an output which is poisoned.
-static void poison_reader(weir__graph_run *run, const weir__dependence *note, uint32_t root) {
+static void poison_reader(weir__graph_run *run, const weir__graph_bytes *note, uint32_t root) {
   const weir__window *window = &run->context->host.window;
   uint32_t buffer = weir__graph_run_buffer_number(run, note->buffer);
   if (buffer == UINT32_MAX) return;
   reader poisoned = {
       .context = run->context, .task = weir__window_task(window, note->task), .note = note, .root = root};
   poisoned.live_run = poisoned.task->run != NULL && weir__live(&window->live, poisoned.task->id);
-  weir__graph_poison_each(run, buffer, note->lo, note->hi, poison_input, &poisoned);
+  for (uint64_t i = 0, rows = weir__graph_bytes_rows(note); i < rows; i++) {
+    uint64_t hi, lo = weir__graph_bytes_row(note, i, &hi);
+    if (lo < hi) weir__graph_poison_each(run, buffer, lo, hi, poison_input, &poisoned);
+  }
 }
 
 void weir__graph_run_poison(weir__task *task, uint32_t root) {

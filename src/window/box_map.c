@@ -207,10 +207,28 @@ static inline void common_range(const weir__box_map *map, const weir__box_node *
   if (*out_hi > hi) *out_hi = hi;
 }
 
+// The dependences from number `first` on, which begin at `lo`, are about the leaf's rows, not about what is between them.
+static __attribute__((noinline)) void note_rows(const recording *self, const weir__box_node *leaf, uint64_t lo,
+                                                size_t first) {
+  const weir__box_layout *layout = &self->map->layout;
+  const weir__cell *cell = &leaf->cell;
+  const weir_box rows = {.width = cell->hi[WEIR__COLUMN] - cell->lo[WEIR__COLUMN],
+                         .pitch = layout->pitch,
+                         .rows = cell->hi[WEIR__ROW] - cell->lo[WEIR__ROW],
+                         .slice_pitch = layout->slice_pitch,
+                         .slices = cell->hi[WEIR__SLICE] - cell->lo[WEIR__SLICE]};
+  bool contiguous = rows.slices == 1 && (rows.rows == 1 || rows.width == rows.pitch);
+  uint64_t leaf_lo, leaf_hi;
+  weir__cell_range(layout, cell, &leaf_lo, &leaf_hi);
+  if (!contiguous && leaf_lo == lo) weir__dependences_set_box(self->dependences, first, &rows);
+}
+
 static inline void read_leaf(const recording *self, weir__box_node *leaf) {
   uint64_t lo, hi;
+  size_t first = self->dependences->count;
   common_range(self->map, leaf, self->lo, self->hi, &lo, &hi);
   weir__segment_read(&leaf->segment, self->liveness, self->task, lo, hi, self->dependences);
+  if (self->dependences->exact && self->dependences->count > first) note_rows(self, leaf, lo, first);
 }
 
 static bool read_cell(void *user, const weir__cell *cell) {
@@ -228,8 +246,10 @@ static bool read_cell(void *user, const weir__cell *cell) {
 
 static inline void write_leaf(const recording *self, weir__box_node *leaf) {
   uint64_t lo, hi;
+  size_t first = self->dependences->count;
   common_range(self->map, leaf, self->lo, self->hi, &lo, &hi);
   weir__segment_write(&leaf->segment, self->liveness, self->task, self->reads, lo, hi, self->dependences);
+  if (self->dependences->exact && self->dependences->count > first) note_rows(self, leaf, lo, first);
 }
 
 static bool write_cell(void *user, const weir__cell *cell) {

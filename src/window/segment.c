@@ -11,6 +11,7 @@ void weir__dependences_initialize(weir__dependences *dependences) {
 
 void weir__dependences_deinitialize(weir__dependences *dependences) {
   weir__free(dependences->list);
+  weir__free(dependences->boxes);
   *dependences = (weir__dependences){0};
 }
 
@@ -23,6 +24,20 @@ bool weir__dependences_grow(weir__dependences *dependences) {
   dependences->list = list;
   dependences->capacity = capacity;
   return true;
+}
+
+void weir__dependences_set_box(weir__dependences *dependences, size_t first, const weir_box *box) {
+  if (dependences->box_count == dependences->box_capacity) {
+    uint32_t capacity = dependences->box_capacity == 0 ? 64 : dependences->box_capacity * 2;
+    weir_box *boxes = weir__allocate(capacity * sizeof *boxes);
+    if (boxes == NULL) return;
+    if (dependences->box_count > 0) memcpy(boxes, dependences->boxes, dependences->box_count * sizeof *boxes);
+    weir__free(dependences->boxes);
+    dependences->boxes = boxes;
+    dependences->box_capacity = capacity;
+  }
+  dependences->boxes[dependences->box_count++] = *box;
+  for (size_t i = first; i < dependences->count; i++) dependences->list[i].box = dependences->box_count;
 }
 
 void weir__dependences_add_poison(weir__dependences *dependences, uint32_t poisoned, uint64_t lo, uint64_t hi) {

@@ -17,6 +17,7 @@
 
 #include "base/liveness.h"
 #include "trace/trace.h"
+#include "weir/box.h"
 
 enum { WEIR__SEGMENT_INLINE_READERS = 3, WEIR__ID_ARRAY_SIZES = 28, WEIR__ID_ARRAY_SMALLEST = 8 };
 
@@ -58,6 +59,7 @@ typedef struct weir__dependence {
   uint64_t buffer; // filled in by the caller, for timelines
   uint8_t hazard;  // weir__hazard
   bool data;       // the new task reads what the predecessor wrote
+  uint32_t box;    // 0: about all of [lo, hi); else about a box that begins at `lo`, which weir__dependence_box gives
 } weir__dependence;
 
 // Predecessors found so far for the task that is being submitted.
@@ -69,6 +71,9 @@ typedef struct weir__dependences {
   bool unlisted_data;      // the new task may read what one of those wrote
   bool unrecorded;   // a reader could not be remembered: later tasks must not be submitted before this one is done
   uint32_t poisoned; // not 0: the task reads poisoned bytes; of the first ones, the number
+  bool exact; // which rows of a box a dependence is about is wanted, where there is memory; cleared with the rest
+  weir_box *boxes;
+  uint32_t box_count, box_capacity;
 } weir__dependences;
 
 void weir__dependences_initialize(weir__dependences *dependences);
@@ -78,8 +83,18 @@ bool weir__dependences_grow(weir__dependences *dependences);
 static inline void weir__dependences_clear(weir__dependences *dependences) {
   dependences->count = 0;
   dependences->incomplete = dependences->unlisted_data = dependences->unrecorded = false;
-  dependences->poisoned = 0;
+  dependences->poisoned = dependences->box_count = 0;
+  dependences->exact = false;
 }
+
+// In plain form; NULL: the dependence is about all of [lo, hi).
+static inline const weir_box *weir__dependence_box(const weir__dependences *dependences,
+                                                   const weir__dependence *dependence) {
+  return dependence->box == 0 ? NULL : &dependences->boxes[dependence->box - 1];
+}
+
+// The dependences from number `first` on are about this box, which begins where they do.
+void weir__dependences_set_box(weir__dependences *dependences, size_t first, const weir_box *box);
 
 static inline void weir__dependences_add(weir__dependences *dependences, weir__id task, weir__hazard hazard, bool data,
                                          uint64_t lo, uint64_t hi) {
@@ -94,6 +109,7 @@ static inline void weir__dependences_add(weir__dependences *dependences, weir__i
   dependence->hi = hi;
   dependence->hazard = (uint8_t)hazard;
   dependence->data = data;
+  dependence->box = 0;
 }
 
 void weir__id_arrays_deinitialize(weir__id_arrays *arrays);

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-static void generate_arg(graph_arg *arg, random_state *random, bool boxes) {
+void graph_generate_arg(graph_arg *arg, random_state *random, bool boxes) {
   *arg = (graph_arg){.buffer = random_below(random, GRAPH_BUFFERS), .mode = random_between(random, 0, 2)};
   static const weir_mode modes[] = {WEIR_READ, WEIR_WRITE, WEIR_READ_WRITE};
   arg->mode = modes[arg->mode];
@@ -40,7 +40,7 @@ void graph_generate(graph_program *program, random_state *random, uint32_t node_
     node->fails = false;
     for (uint32_t wanted = random_between(random, 1, GRAPH_ARGS); wanted > 0; wanted--) {
       graph_arg arg;
-      generate_arg(&arg, random, boxes);
+      graph_generate_arg(&arg, random, boxes);
       if (!overlaps_another(node, &arg)) node->args[node->arg_count++] = arg;
     }
   }
@@ -98,7 +98,7 @@ static void run_node(const weir_work *work) {
   compute(node, base);
 }
 
-static weir_arg make_arg(const graph_arg *arg, weir_buffer *buffer) {
+weir_arg graph_make_arg(const graph_arg *arg, weir_buffer *buffer) {
   if (arg->boxed)
     return arg->mode == WEIR_READ    ? weir_reads_box(buffer, arg->lo, &arg->box)
            : arg->mode == WEIR_WRITE ? weir_writes_box(buffer, arg->lo, &arg->box)
@@ -112,7 +112,8 @@ const char *graph_record(graph_program *program, weir_graph *graph, weir_buffer 
   for (uint32_t i = 0; i < program->node_count; i++) {
     graph_node *node = &program->nodes[i];
     weir_arg args[GRAPH_ARGS];
-    for (uint32_t j = 0; j < node->arg_count; j++) args[j] = make_arg(&node->args[j], buffers[node->args[j].buffer]);
+    for (uint32_t j = 0; j < node->arg_count; j++)
+      args[j] = graph_make_arg(&node->args[j], buffers[node->args[j].buffer]);
     const weir_task task = {.host = run_node, .user = node, .args = args, .arg_count = node->arg_count};
     if (weir_graph_add(graph, &task, NULL) != WEIR_OK) return weir_last_error();
   }

@@ -39,10 +39,13 @@ typedef struct graph_memory {
 } graph_memory;
 
 // `boxes`: some arguments are boxes.
+void graph_generate_arg(graph_arg *arg, random_state *random, bool boxes);
 void graph_generate(graph_program *program, random_state *random, uint32_t node_count, bool boxes);
 
 // Lets other nodes fail, about `percent` of them.
 void graph_choose_failures(graph_program *program, random_state *random, uint32_t percent);
+
+weir_arg graph_make_arg(const graph_arg *arg, weir_buffer *buffer);
 
 // Whether the argument has the byte.
 bool graph_arg_has(const graph_arg *arg, uint32_t byte);

@@ -29,6 +29,7 @@ typedef struct world {
   weir_buffer *buffers[GRAPH_BUFFERS];
   graph_memory memory;
   uint64_t seed;
+  bool boxes; // programs, and what disturbs them, use boxes
 } world;
 
 static uint64_t seed_given(void) {
@@ -45,8 +46,8 @@ static void fill(world *w) {
   weir_finish(w->context); // the memory changes with the model
 }
 
-static void set_up(world *w, const char *devices, uint64_t seed) {
-  *w = (world){.seed = seed};
+static void set_up(world *w, const char *devices, uint64_t seed, bool boxes) {
+  *w = (world){.seed = seed, .boxes = boxes};
   const weir_context_options options = {.devices = devices, .seed = seed};
   assert_int_equal(weir_context_create(&options, &w->context), WEIR_OK);
   for (int i = 0; i < GRAPH_BUFFERS; i++)
@@ -61,18 +62,21 @@ static void fail_task(const weir_work *work) {
 // A task that fails, or one that overwrites bytes, outside the graph.
 static void disturb(world *w, random_state *random) {
   static const uint8_t fresh[GRAPH_BYTES] = {7, 7, 7, 7, 7, 7, 7, 7};
-  uint32_t buffer = random_below(random, GRAPH_BUFFERS), lo = random_below(random, GRAPH_BYTES);
-  uint32_t bytes = 1 + random_below(random, GRAPH_BYTES - lo);
   bool fails = random_chance(random, 60);
+  graph_arg at;
+  graph_generate_arg(&at, random, w->boxes && fails);
+  at.mode = WEIR_WRITE;
   if (fails) {
-    const weir_arg arg = weir_writes_range(w->buffers[buffer], lo, bytes);
+    const weir_arg arg = graph_make_arg(&at, w->buffers[at.buffer]);
     const weir_task task = {.host = fail_task, .args = &arg, .arg_count = 1};
     assert_int_equal(weir_submit(w->context, &task, NULL), WEIR_OK);
   } else {
-    assert_int_equal(weir_copy_in(w->buffers[buffer], lo, bytes, fresh, NULL), WEIR_OK);
-    memcpy(w->memory.bytes[buffer] + lo, fresh, bytes);
+    assert_int_equal(weir_copy_in(w->buffers[at.buffer], at.lo, at.bytes, fresh, NULL), WEIR_OK);
+    memcpy(w->memory.bytes[at.buffer] + at.lo, fresh, at.bytes);
   }
-  memset(w->memory.poisoned[buffer] + lo, fails, bytes);
+  for (uint32_t byte = 0; byte < GRAPH_BYTES; byte++) {
+    if (graph_arg_has(&at, byte)) w->memory.poisoned[at.buffer][byte] = fails;
+  }
 }
 
 static weir_status read_byte(const world *w, uint32_t buffer, uint32_t byte, uint8_t *out_value) {
@@ -118,7 +122,7 @@ static void check_launches(const char *devices, bool boxes) {
     random_state random = {seed};
     static graph_program program;
     world w;
-    set_up(&w, devices, seed);
+    set_up(&w, devices, seed, boxes);
     graph_generate(&program, &random, random_between(&random, 1, GRAPH_MOST_NODES), boxes);
     weir_graph *graph = record(&w, &program);
     for (int i = 0; i < LAUNCHES; i++) {
@@ -136,15 +140,15 @@ static void check_launches(const char *devices, bool boxes) {
 }
 
 // Launches of two graphs in flight at once, with failing tasks in between: readers learn of poison while they wait.
-static void check_in_flight(const char *devices) {
+static void check_in_flight(const char *devices, bool boxes) {
   for (uint64_t seed = seed_given() * 100000, end = seed + part_count(ROUNDS); seed < end; seed++) {
     random_state random = {seed};
     static graph_program programs[2];
     weir_graph *graphs[2];
     world w;
-    set_up(&w, devices, seed);
+    set_up(&w, devices, seed, boxes);
     for (int i = 0; i < 2; i++) {
-      graph_generate(&programs[i], &random, random_between(&random, 1, 20), false);
+      graph_generate(&programs[i], &random, random_between(&random, 1, 20), boxes);
       graph_choose_failures(&programs[i], &random, 10);
       graphs[i] = record(&w, &programs[i]);
     }
@@ -177,7 +181,12 @@ static void with_boxes(void **state) {
 
 static void in_flight(void **state) {
   (void)state;
-  check_in_flight("cpu:3");
+  check_in_flight("cpu:3", false);
+}
+
+static void in_flight_with_boxes(void **state) {
+  (void)state;
+  check_in_flight("cpu:3", true);
 }
 
 // R writes nothing; W fails, the reader R0 comes before V, and V before R1, which reads what W should have written: the edge from W to
@@ -194,7 +203,7 @@ static void failure_crosses_an_edge_without_data(void **state) {
       .node_count = 4};
   const bool wanted[] = {true, false, true, false};
   world w;
-  set_up(&w, "cpu:2", 0);
+  set_up(&w, "cpu:2", 0, false);
   weir_graph *graph = record(&w, &program);
   assert_int_equal(weir_graph_launch(graph, NULL), WEIR_OK);
   weir_finish(w.context);
@@ -225,7 +234,7 @@ static void nothing(const weir_work *work) {
 static void readers_of_a_cancelled_launch_name_it(void **state) {
   (void)state;
   world w;
-  set_up(&w, "cpu:1", 0);
+  set_up(&w, "cpu:1", 0, false);
   gate before = {.open = false};
   assert_int_equal(weir_submit(w.context, &(weir_task){.host = stand, .user = &before}, NULL), WEIR_OK);
   while (!atomic_load(&before.reached)) sched_yield();
@@ -248,12 +257,68 @@ static void readers_of_a_cancelled_launch_name_it(void **state) {
   weir_context_release(w.context);
 }
 
+// Of a launch one node fails, which wrote between the rows that a task reads.
+static void a_task_reads_rows_around_what_failed(void **state) {
+  (void)state;
+  const weir_box rows = {.width = 2, .pitch = 6, .rows = 3};
+  world w;
+  set_up(&w, "cpu:1", 0, true);
+  gate before = {.open = false};
+  assert_int_equal(weir_submit(w.context, &(weir_task){.host = stand, .user = &before}, NULL), WEIR_OK);
+  while (!atomic_load(&before.reached)) sched_yield();
+  weir_graph *graph;
+  assert_int_equal(weir_graph_create(w.context, NULL, &graph), WEIR_OK);
+  const weir_arg all = weir_writes(w.buffers[0]), between = weir_updates_range(w.buffers[0], 2, 4);
+  const weir_arg read = weir_reads_box(w.buffers[0], 0, &rows), read_between = weir_reads_box(w.buffers[0], 3, &rows);
+  assert_int_equal(weir_graph_add(graph, &(weir_task){.host = nothing, .args = &all, .arg_count = 1}, NULL), WEIR_OK);
+  assert_int_equal(weir_graph_add(graph, &(weir_task){.host = fail_task, .args = &between, .arg_count = 1}, NULL),
+                   WEIR_OK);
+  assert_int_equal(weir_graph_launch(graph, NULL), WEIR_OK);
+  weir_event *around, *inside;
+  assert_int_equal(weir_submit(w.context, &(weir_task){.host = nothing, .args = &read, .arg_count = 1}, &around),
+                   WEIR_OK);
+  assert_int_equal(
+      weir_submit(w.context, &(weir_task){.host = nothing, .args = &read_between, .arg_count = 1}, &inside), WEIR_OK);
+  atomic_store(&before.open, true);
+  assert_int_equal(weir_event_wait(around, WEIR_FOREVER), WEIR_OK);
+  assert_int_equal(weir_event_wait(inside, WEIR_FOREVER), WEIR_ERROR_UPSTREAM_FAILED);
+  weir_event_release(around);
+  weir_event_release(inside);
+  weir_context_release(w.context);
+}
+
+// A task fails that wrote rows. Of a launch one node reads between the rows, and another all.
+static void a_node_reads_between_rows_that_failed(void **state) {
+  (void)state;
+  const weir_box rows = {.width = 2, .pitch = 6, .rows = 3};
+  world w;
+  set_up(&w, "cpu:1", 0, true);
+  const weir_arg failed = weir_writes_box(w.buffers[0], 0, &rows);
+  assert_int_equal(weir_submit(w.context, &(weir_task){.host = fail_task, .args = &failed, .arg_count = 1}, NULL),
+                   WEIR_OK);
+  static graph_program program = {
+      .nodes = {{.args = {{.buffer = 0, .mode = WEIR_READ, .lo = 2, .bytes = 4},
+                          {.buffer = 1, .mode = WEIR_WRITE, .lo = 0, .bytes = 4}},
+                 .arg_count = 2},
+                {.args = {{.buffer = 0, .mode = WEIR_READ, .lo = 0, .bytes = GRAPH_BYTES}}, .arg_count = 1}},
+      .node_count = 2};
+  const bool wanted[] = {true, false};
+  weir_graph *graph = record(&w, &program);
+  assert_int_equal(weir_graph_launch(graph, NULL), WEIR_OK);
+  weir_finish(w.context);
+  compare_runs(&w, &program, wanted);
+  weir_context_release(w.context);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(failure_crosses_an_edge_without_data),
                                      cmocka_unit_test(on_the_cpu),
                                      cmocka_unit_test(on_a_simulated_device),
                                      cmocka_unit_test(with_boxes),
                                      cmocka_unit_test(in_flight),
+                                     cmocka_unit_test(in_flight_with_boxes),
+                                     cmocka_unit_test(a_task_reads_rows_around_what_failed),
+                                     cmocka_unit_test(a_node_reads_between_rows_that_failed),
                                      cmocka_unit_test(readers_of_a_cancelled_launch_name_it)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
