@@ -97,18 +97,25 @@ static bool overwrites(const weir__access *access, const weir_buffer *buffer, ui
   return writes && access->buffer == buffer && access->serial == serial;
 }
 
+// What a task in a slot has accessed, which stays there until the slot is another task's. Of a launch that is done it is not known.
+static uint32_t known_accesses(const weir__window *window, const weir__task *task) {
+  const void *accesses = task->accesses;
+  bool in_slot = accesses == task->payload || accesses == task->large_payload;
+  return in_slot || weir__live(&window->live, task->id) ? task->access_count : 0;
+}
+
 // Whether the task commutes with another one on bytes that nothing between the two writes. On a device that runs ahead a task
-// may enter though what it comes after, and what comes before that, is in flight.
+// may enter though what it comes after, and what comes before that, is in flight, and what comes after a task may be found
+// done before it: by tasks of other devices, too.
 static bool meets(const weir__window *window, const weir__task *task, const weir__access *access,
-                  const weir__commuter *other) {
+                  const weir__commuter *other, bool run_ahead) {
   if (other->serial != access->serial || !overlap(access, other->lo, other->hi)) return false;
+  if (!run_ahead && weir__window_task(window, other->task)->device == task->device) return true;
   uint64_t lo = access->lo > other->lo ? access->lo : other->lo, hi = access->hi < other->hi ? access->hi : other->hi;
   stretches left = {.lo = {lo}, .hi = {hi}, .count = 1};
-  for (uint32_t i = 0; i < task->predecessor_count; i++) {
-    weir__id id = task->predecessors[i];
-    if (id <= other->task || !weir__live(&window->live, id)) continue;
+  for (weir__id id = task->id - 1; id > other->task && touches(&left, access); id--) {
     const weir__task *between = weir__window_task(window, id);
-    for (uint32_t j = 0; j < between->access_count; j++) {
+    for (uint32_t j = 0, count = known_accesses(window, between); j < count; j++) {
       const weir__access *its = &between->accesses[j];
       if (overwrites(its, access->buffer, access->serial)) remove_bytes(&left, its->lo, its->hi);
     }
@@ -120,7 +127,7 @@ static bool follow_all(weir__window *window, weir__task *task, const weir__acces
   const weir__commuters *commuters = access->buffer->commuters;
   for (uint32_t i = 0; i < commuters->count; i++) {
     const weir__commuter *other = &commuters->list[i];
-    if (!meets(window, task, access, other)) continue;
+    if (!meets(window, task, access, other, run_ahead)) continue;
     if (!follow(window, other->task, task, run_ahead)) return false;
   }
   return true;
@@ -158,7 +165,7 @@ bool weir__commute_enter(weir__window *window, weir__task *task, bool run_ahead,
 static bool mark(weir__window *window, weir__task *task, const weir__access *failed, weir__id failed_task,
                  stretches *left) {
   bool ends = false;
-  for (uint32_t i = 0; i < task->access_count; i++) {
+  for (uint32_t i = 0, count = known_accesses(window, task); i < count; i++) {
     const weir__access *access = &task->accesses[i];
     if (access->buffer != failed->buffer || access->serial != failed->serial || !touches(left, access)) continue;
     if (access->mode == WEIR_COMMUTE && task->commutes == WEIR__COMMUTES_OUTSIDE)
@@ -179,7 +186,7 @@ static void mark_all(weir__window *window, const weir__task *task, const weir__a
   stretches left = {.lo = {access->lo}, .hi = {access->hi}, .count = 1};
   weir__id end = 0;
   for (weir__id id = window->live.oldest; id < window->next; id++) {
-    if (!weir__live(&window->live, id) || id == task->id) continue;
+    if (id == task->id || (id < task->id && !weir__live(&window->live, id))) continue;
     bool ends = mark(window, weir__window_task(window, id), access, task->id, &left);
     if (ends && end == 0) end = id;
   }

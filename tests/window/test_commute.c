@@ -2,7 +2,7 @@
 //
 // Random tasks that commute, read, update and overwrite ranges of two buffers, on two devices of which one runs ahead: tasks that
 // commute on the same bytes run one at a time, every task runs once, and those are skipped, and no others, that read
-// what a failed task left, in the order in which they ran.
+// what a failed task left, in the order in which they ran. The device that runs ahead reports what it has done in any order.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,7 +18,8 @@
 
 enum { WINDOW = 32, BYTES = 48, BUFFERS = 2, MAX_ACCESSES = 3, TASKS = 4000 };
 
-typedef enum stage { SUBMITTED, STARTED, DONE } stage;
+// EXECUTED: done, but nobody has been told.
+typedef enum stage { SUBMITTED, STARTED, EXECUTED, DONE } stage;
 
 typedef struct run {
   weir__window window;
@@ -28,7 +29,7 @@ typedef struct run {
   bool poisoned[BUFFERS][BYTES];
   random_state random;
   stage stages[WINDOW];
-  weir__access accesses[WINDOW][MAX_ACCESSES];
+  bool failed[WINDOW];
   weir__task *again[WINDOW]; // found no memory
   uint32_t again_count, entered_late;
   weir__task *ready[WINDOW]; // for the device that runs ahead
@@ -151,7 +152,8 @@ static void connect(run *self, weir__task *task) {
 }
 
 static void submit(run *self) {
-  weir__access *accesses = self->accesses[slot_of(self->window.next)];
+  weir__task *slot = weir__window_task(&self->window, self->window.next);
+  weir__access *accesses = weir__window_payload(slot, MAX_ACCESSES * sizeof *accesses);
   uint32_t count = choose_accesses(self, accesses);
   bool commutes = false;
   for (uint32_t i = 0; i < count; i++) commutes |= accesses[i].mode == WEIR_COMMUTE;
@@ -213,19 +215,33 @@ static void check_exclusion(const run *self) {
   }
 }
 
-static bool is_finishable(const run *self, const weir__task *task) {
-  for (uint32_t i = 0; i < task->predecessor_count; i++) {
-    if (weir__live(&self->window.live, task->predecessors[i])) return false;
+static bool passes_data(const weir__task *from, const weir__task *to) {
+  for (uint32_t i = 0; i < from->access_count; i++) {
+    for (uint32_t j = 0; j < to->access_count; j++) {
+      const weir__access *x = &from->accesses[i], *y = &to->accesses[j];
+      if (x->mode != WEIR_READ && y->mode != WEIR_WRITE && overlap(x, y)) return true;
+    }
   }
-  return self->stages[slot_of(task->id)] == STARTED;
+  return false;
 }
 
-static weir__task *choose_finishable(run *self) {
+// Whether the task can be executed, or what it did be told. It is known of what it reads whether it is poisoned.
+static bool can_go_on(const run *self, const weir__task *task) {
+  for (uint32_t i = 0; i < task->predecessor_count; i++) {
+    weir__id id = task->predecessors[i];
+    if (!weir__live(&self->window.live, id)) continue;
+    const weir__task *before = weir__window_task(&self->window, id);
+    if (self->stages[slot_of(id)] != EXECUTED || passes_data(before, task)) return false;
+  }
+  return self->stages[slot_of(task->id)] == STARTED || self->stages[slot_of(task->id)] == EXECUTED;
+}
+
+static weir__task *choose_one(run *self) {
   weir__task *found[WINDOW];
   uint32_t count = 0;
   for (weir__id id = self->window.live.oldest; id < self->window.next; id++) {
     weir__task *task = weir__window_task(&self->window, id);
-    if (weir__live(&self->window.live, id) && is_finishable(self, task)) found[count++] = task;
+    if (weir__live(&self->window.live, id) && can_go_on(self, task)) found[count++] = task;
   }
   assert_true(count > 0); // or it goes no further
   return found[random_below(&self->random, count)];
@@ -244,8 +260,7 @@ static void retry(run *self) {
   for (uint32_t i = 0; i < count; i++) weir__window_release(&self->window, again[i]);
 }
 
-static void finish(run *self, uint32_t fail_percent) {
-  weir__task *task = choose_finishable(self);
+static void execute(run *self, weir__task *task, uint32_t fail_percent) {
   bool skipped = false;
   for (uint32_t i = 0; i < task->access_count; i++) {
     const weir__access *access = &task->accesses[i];
@@ -258,13 +273,33 @@ static void finish(run *self, uint32_t fail_percent) {
     const weir__access *access = &task->accesses[i];
     if (access->mode == WEIR_READ) continue;
     for (uint64_t byte = access->lo; byte < access->hi; byte++) bytes_of(self, access)[byte] = failed;
-    if (failed) weir__buffer_poison(access->buffer, &self->ranges, task->id, access->lo, access->hi, 1);
+  }
+  self->failed[slot_of(task->id)] = failed;
+  self->stages[slot_of(task->id)] = EXECUTED;
+}
+
+static void report(run *self, weir__task *task) {
+  bool failed = self->failed[slot_of(task->id)];
+  for (uint32_t i = 0; i < task->access_count && failed; i++) {
+    const weir__access *access = &task->accesses[i];
+    if (access->mode != WEIR_READ)
+      weir__buffer_poison(access->buffer, &self->ranges, task->id, access->lo, access->hi, 1);
   }
   self->stages[slot_of(task->id)] = DONE;
   if (task->commutes != WEIR__COMMUTES_NOT) weir__commute_leave(&self->window, task, failed);
   weir__window_complete(&self->window, task, failed);
   retry(self);
   issue_ready(self);
+}
+
+static void go_on(run *self, uint32_t fail_percent) {
+  weir__task *task = choose_one(self);
+  bool at_once = !run_ahead(task) || random_chance(&self->random, 50);
+  if (self->stages[slot_of(task->id)] == STARTED)
+    execute(self, task, fail_percent);
+  else
+    at_once = true;
+  if (at_once) report(self, task);
 }
 
 static uint64_t last_seed;
@@ -278,12 +313,12 @@ static uint32_t run_seed(uint64_t seed, uint32_t in_flight, uint32_t fail_percen
   for (uint32_t step = 0; step < TASKS; step++) {
     uint32_t live = (uint32_t)(self.window.next - self.window.live.oldest);
     if (live == WINDOW || random_below(&self.random, in_flight) < live)
-      finish(&self, fail_percent);
+      go_on(&self, fail_percent);
     else
       submit(&self);
     if (step % 4 == 0) check_exclusion(&self);
   }
-  while (self.window.live.oldest < self.window.next) finish(&self, fail_percent);
+  while (self.window.live.oldest < self.window.next) go_on(&self, fail_percent);
   tear_down(&self);
   return self.entered_late;
 }
