@@ -72,6 +72,16 @@ typedef struct weir__cuda_queue {
 
 typedef struct weir__cuda_launcher weir__cuda_launcher;
 
+// What a thread saw of launchers when it looked: of each that had ops and launched none, how many it had launched, and since when it
+// has been seen so; 0: it was not seen so.
+typedef struct weir__cuda_look {
+  uint64_t taken, since_ns;
+} weir__cuda_look;
+
+typedef struct weir__cuda_looks {
+  weir__cuda_look at[WEIR__CUDA_MOST_LAUNCHERS];
+} weir__cuda_looks;
+
 // Ordinary memory that stands in for pinned memory.
 typedef struct weir__cuda_unpinned {
   struct weir__cuda_unpinned *next;
@@ -111,6 +121,8 @@ struct weir__cuda_device {
   weir__cuda_launcher *launchers[WEIR__CUDA_MOST_LAUNCHERS];
   uint32_t launcher_count;                              // 0: the device's thread launches everything itself
   uint64_t launcher_free_ns[WEIR__CUDA_MOST_LAUNCHERS]; // guesses
+  weir__cuda_looks looks;                               // at launchers
+  uint32_t idle_rounds;                                 // since it looked
   struct weir__cuda_batches *batches;                   // NULL: tasks are launched one by one
   weir__resident *resident;            // NULL: no task goes to a resident kernel. With `automatic` the thread sets it
   weir__resident_automatic *automatic; // NULL: what is not a graph goes to queues
@@ -199,9 +211,13 @@ void weir__cuda_execute(weir__cuda_device *device, weir__cuda_op *op);
 static inline bool weir__cuda_is_issued(const weir__cuda_queue *queue, uint64_t number) {
   return atomic_load_explicit(&queue->issued, memory_order_acquire) >= number;
 }
-// Waits until everything that was placed in a queue is in its stream.
-static inline void weir__cuda_drain(const weir__cuda_queue *queue) {
-  while (!weir__cuda_is_issued(queue, queue->placed)) weir__pause();
+// Whether others have launched what the op comes after, so that weir__cuda_execute does not wait for them. If not, `*out_blocker` is
+// one of those, by queue and number.
+bool weir__cuda_can_execute(const weir__cuda_device *device, const weir__cuda_op *op, weir__cuda_wait *out_blocker);
+// By the device's thread: waits until ops up to this number, or all that were placed, are in the queue's stream. Helps launchers.
+void weir__cuda_await_issued(weir__cuda_device *device, const weir__cuda_queue *queue, uint64_t number);
+static inline void weir__cuda_drain(weir__cuda_device *device, const weir__cuda_queue *queue) {
+  weir__cuda_await_issued(device, queue, queue->placed);
 }
 
 // The driver makes what a stream, or a thread that calls it, needs when it is used first: an ordinary queue is used, and the next
@@ -213,7 +229,9 @@ weir_status weir__cuda_launchers_start(weir__cuda_device *device, uint32_t count
 void weir__cuda_launchers_stop(weir__cuda_device *device);
 void weir__cuda_launchers_wake(weir__cuda_device *device);
 void weir__cuda_launcher_push(weir__cuda_launcher *launcher, weir__cuda_op *op);
-void weir__cuda_launcher_drain(const weir__cuda_launcher *launcher); // waits until all that was pushed is launched
+void weir__cuda_launcher_drain(weir__cuda_launcher *launcher); // waits until all that was pushed is launched
+// Launches ops of launchers that have launched none since the last look. Returns whether there were any.
+bool weir__cuda_launchers_help(weir__cuda_device *device, weir__cuda_looks *looks);
 
 // Events (events.c): from a pool; NULL: the driver has none.
 CUevent weir__cuda_take_event(weir__cuda_device *device);

@@ -50,7 +50,7 @@ void weir__cuda_make_events(weir__cuda_device *device, uint32_t count) {
 CUresult weir__cuda_record(weir__cuda_device *device, weir__cuda_op *op) {
   if (op->event != NULL) {
     const weir__cuda_queue *queue = &device->streams[op->head.place->queue];
-    while (!weir__cuda_is_issued(queue, op->number)) weir__pause();
+    weir__cuda_await_issued(device, queue, op->number);
     return CUDA_SUCCESS;
   }
   CUevent event = weir__cuda_take_event(device);

@@ -18,6 +18,7 @@ enum {
   PAUSES = 8,
   ROUNDS_PER_CLOCK = 64,
   FEW_CORES = 2,
+  ROUNDS_PER_LOOK = 16,  // at launchers
   IMPORT_NAP_NS = 20000, // between looks at events of the caller's
 };
 
@@ -111,6 +112,7 @@ static bool work(weir__in_order_device *base) {
   if (weir__cuda_go_on(device)) any = true;
   if (weir__in_order_serve_fences(base)) any = true;
   if (any) return true;
+  if (++device->idle_rounds % ROUNDS_PER_LOOK == 0 && weir__cuda_launchers_help(device, &device->looks)) return true;
   if (weir__core_count() <= FEW_CORES) sched_yield(); // to who is waited for
   return !later && !weir__cuda_is_busy(device) && weir__cuda_rest(device);
 }

@@ -121,7 +121,7 @@ static bool set(void *user, weir__cached_graph *graph) {
   weir__cuda_device *device = weir__cuda_of(user);
   weir__cuda_exec *exec = (weir__cuda_exec *)graph;
   // A launch that was placed must be in its stream, with what is set now, before anything else is set.
-  while (exec->queue != NULL && !weir__cuda_is_issued(exec->queue, exec->number)) weir__pause();
+  if (exec->queue != NULL) weir__cuda_await_issued(device, exec->queue, exec->number);
   uint32_t changed;
   aim_calls(device->batches, exec->calls);
   CUresult result = weir__cuda_exec_set(device, exec, device->batches->steps, NULL, &changed);

@@ -127,7 +127,7 @@ void weir__cuda_drain_all(weir__in_order_device *base) {
   weir__cuda_stop(device);
   for (uint32_t i = 0; i < base->queue_count; i++) {
     if (device->streams[i].placed == 0) continue; // it may not have been made
-    weir__cuda_drain(&device->streams[i]);
+    weir__cuda_drain(device, &device->streams[i]);
     device->driver->cuStreamSynchronize(device->streams[i].stream);
   }
 }

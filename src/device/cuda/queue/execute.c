@@ -31,7 +31,7 @@ static void refuse(weir__cuda_device *device, weir__cuda_op *op, CUresult result
 
 static void let_wait(weir__cuda_device *device, const weir__cuda_wait *wait, CUstream stream) {
   const weir__cuda_queue *queue = &device->streams[wait->queue];
-  while (!weir__cuda_is_issued(queue, wait->number)) weir__pause();
+  weir__cuda_await_issued(device, queue, wait->number);
   if (atomic_load_explicit(&queue->awaited, memory_order_relaxed) >= wait->number) return;
   CUresult result = device->driver->cuStreamWaitEvent(stream, wait->event, CU_EVENT_WAIT_DEFAULT);
   if (result != CUDA_SUCCESS && !weir__cuda_is_sticky(result))
@@ -39,10 +39,20 @@ static void let_wait(weir__cuda_device *device, const weir__cuda_wait *wait, CUs
   if (weir__cuda_is_sticky(result)) weir__cuda_trouble(device, result);
 }
 
+bool weir__cuda_can_execute(const weir__cuda_device *device, const weir__cuda_op *op, weir__cuda_wait *out_blocker) {
+  *out_blocker = (weir__cuda_wait){.queue = op->head.place->queue, .number = op->number - 1};
+  if (!weir__cuda_is_issued(&device->streams[out_blocker->queue], out_blocker->number)) return false;
+  for (uint32_t i = 0; i < op->wait_count; i++) {
+    *out_blocker = op->waits[i];
+    if (!weir__cuda_is_issued(&device->streams[out_blocker->queue], out_blocker->number)) return false;
+  }
+  return true;
+}
+
 void weir__cuda_execute(weir__cuda_device *device, weir__cuda_op *op) {
   weir__cuda_queue *queue = &device->streams[op->head.place->queue];
   CUstream stream = queue->stream;
-  while (!weir__cuda_is_issued(queue, op->number - 1)) weir__pause();
+  weir__cuda_await_issued(device, queue, op->number - 1);
   for (uint32_t i = 0; i < op->wait_count; i++) let_wait(device, &op->waits[i], stream);
   look_again(device, op);
   if (op->stalls && op->head.status == WEIR_OK) {

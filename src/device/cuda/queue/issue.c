@@ -34,7 +34,7 @@ static void wait_for(weir__cuda_device *device, const weir__queue_choice *choice
   for (uint32_t i = 0; i < choice->wait_count; i++) {
     const weir__cuda_queue *queue = &device->streams[choice->waits[i]->queue];
     const weir__cuda_op *before = choice->waits[i]->user;
-    weir__cuda_drain(queue);
+    weir__cuda_drain(device, queue);
     // Not for what is behind it in the stream, which may wait for the caller (imports.h).
     bool recorded = before->event != NULL && choice->waits[i]->recorded;
     CUresult result = recorded ? device->driver->cuEventSynchronize(before->event)
