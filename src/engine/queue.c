@@ -189,24 +189,22 @@ static void poison_segment(void *user, uint64_t lo, uint64_t hi, weir__segment *
   segment->poisoned = WEIR__NO_ROOT;
 }
 
-// What the task should have written is poisoned, and with a box what is between its rows. Nothing is in flight. More than
-// that is, if memory is short.
+// What the task should have written is poisoned, and with a box what is between its rows. More than that is, if memory is short. Who
+// uses the bytes still does: a read, by a task that was submitted before, cuts what has them at their ends.
 static void poison(weir_context *context, const weir_arg *arg) {
   weir__window *window = &context->host.window;
   bool is_box;
   uint64_t lo = arg->offset, bytes = weir__arg_bytes(arg, &is_box);
   uint64_t hi = bytes == WEIR_WHOLE ? arg->buffer->bytes : lo + bytes;
-  const weir__access access = {.buffer = arg->buffer, .lo = lo, .hi = hi, .mode = WEIR_WRITE};
-  if (!weir__range_pool_reserve(&context->order.ranges, 1) || !weir__prepare_boxes(context, &access, 1)) {
-    weir__buffer_visit(arg->buffer, lo, hi, poison_segment, NULL);
-    return;
+  const weir__access access = {.buffer = arg->buffer, .lo = lo, .hi = hi, .mode = WEIR_READ};
+  if (weir__range_pool_reserve(&context->order.ranges, 1) && weir__prepare_boxes(context, &access, 1)) {
+    weir__id last_use = arg->buffer->last_use, before = window->next - 1;
+    weir__dependences_clear(&context->order.dependences);
+    weir__buffer_access(arg->buffer, &context->order.ranges, &window->live, before, WEIR_READ, lo, hi,
+                        &context->order.dependences);
+    arg->buffer->last_use = last_use;
   }
-  weir__id last_use = arg->buffer->last_use, done = window->next - 1;
-  weir__dependences_clear(&context->order.dependences);
-  weir__buffer_access(arg->buffer, &context->order.ranges, &window->live, done, WEIR_WRITE, lo, hi,
-                      &context->order.dependences);
-  arg->buffer->last_use = last_use;
-  weir__buffer_poison(arg->buffer, &context->order.ranges, done, lo, hi, WEIR__NO_ROOT);
+  weir__buffer_visit(arg->buffer, lo, hi, poison_segment, NULL);
 }
 
 void weir__queue_fail(weir_context *context, const weir_task *task, weir_event *event, weir_status status) {
