@@ -120,10 +120,19 @@ static bool comes_after_direct(const weir__recurrence *recurrence, const weir__b
          direct->has_any(recurrence->device, batch->collection->outside, last->first_outside + last->outside_count);
 }
 
+// Whether some task of the batch is to be skipped. When it was collected that was not known: what it comes after was on the direct
+// path, and not decided, or is another task that was collected, which is.
+static bool has_skipped(const weir__recurrence *recurrence, const weir__batch *batch) {
+  for (uint32_t i = 0; i < batch->count; i++)
+    if (weir__host_skip_status(recurrence->host, batch->collection->tasks[i].task) != WEIR_OK) return true;
+  return false;
+}
+
 // Launches the batch as one, if that can and should be. False: nothing was done. `direct`: its tasks may take the direct path, which is
 // faster than a graph that is small or must be set.
 static bool launch_whole(weir__recurrence *recurrence, weir__batch *batch, bool direct) {
   const weir__recurrence_ops *ops = recurrence->ops;
+  if (has_skipped(recurrence, batch)) return false;
   bool behind = comes_after_direct(recurrence, batch), small = batch->count < recurrence->worth_a_wait;
   if (batch->count > 1 && batch->launches == 0 && !behind && ops->launch_batch(recurrence->device, batch, NULL, true))
     return true;
@@ -132,7 +141,8 @@ static bool launch_whole(weir__recurrence *recurrence, weir__batch *batch, bool 
   if (batch->count == 1 || !enough || (behind && small) || !find_graph(recurrence, batch, direct && small, &found))
     return false;
   if (behind) ops->direct->drain(recurrence->device);
-  if (ops->launch_batch(recurrence->device, batch, found.graph, found.same)) return true;
+  bool good = !behind || !has_skipped(recurrence, batch);
+  if (good && ops->launch_batch(recurrence->device, batch, found.graph, found.same)) return true;
   weir__graph_cache_give(recurrence->graphs, found.graph, false);
   return false;
 }

@@ -35,6 +35,7 @@ static struct {
   bool direct_ready, direct_wants;
   bool independent;             // tasks come after nothing
   weir__id direct_last;         // that it has
+  weir__id poisoned;            // when it drains, this task turns out to read poison; 0: none
   weir__cached_graph *last_run; // given back with the next one
 } self;
 
@@ -78,9 +79,10 @@ static void destroy(void *device, weir__cached_graph *graph) {
   free(graph);
 }
 
+// A task that is skipped poisons what the next one reads.
 static void launch_task(void *device, weir__task *task) {
   (void)device;
-  (void)task;
+  if (task->reads_poison && task->id + 1 < self.next) self.tasks[(task->id + 1) % WINDOW].reads_poison = true;
   self.launched++;
 }
 
@@ -95,6 +97,7 @@ static bool launch_batch(void *device, const weir__batch *batch, weir__cached_gr
   (void)same;
   if (self.last_run != NULL) weir__graph_cache_give(weir__recurrence_graphs(self.recurrence), self.last_run, false);
   self.last_run = graph;
+  for (uint32_t i = 0; i < batch->count; i++) assert_false(batch->collection->tasks[i].task->reads_poison);
   self.in_graphs += batch->count;
   return true;
 }
@@ -141,6 +144,8 @@ static void drain(void *device) {
   (void)device;
   self.drains++;
   self.direct_last = 0;
+  if (self.poisoned != 0) self.tasks[self.poisoned % WINDOW].reads_poison = true;
+  self.poisoned = 0;
 }
 
 #define GRAPHS                                                                                                         \
@@ -290,6 +295,27 @@ static void graphs_come_first_where_a_program_repeats(void **state) {
   assert_int_equal(gone(), 5 * LONG);
 }
 
+// While a graph waits for the direct path, a task that is collected turns out to read poison. It and those behind it are decided one by
+// one, those that are collected for the next graph, too.
+static void poison_comes_while_tasks_are_collected(void **state) {
+  (void)state;
+  enum { LONG = 600, AT = 100 };
+  for (int round = 0; round < 4; round++) {
+    for (uint32_t i = 0; i < LONG; i++) submit(i);
+    weir__recurrence_flush(self.recurrence);
+  }
+  self.direct_ready = true;
+  self.direct_last = UINT64_MAX;
+  self.poisoned = self.next + AT;
+  uint32_t launched = self.launched;
+  for (uint32_t i = 0; i < LONG; i++) submit(i);
+  weir__recurrence_flush(self.recurrence);
+  assert_true(self.drains > 0);
+  assert_int_equal(self.poisoned, 0);
+  assert_true(self.launched >= launched + LONG - AT);
+  assert_int_equal(gone(), 5 * LONG);
+}
+
 // Tasks of a program that waits often have turns on the direct path, in which nothing is collected. Before that path is there, it is
 // asked for although graphs serve.
 static void programs_that_wait_often_try_the_direct_path(void **state) {
@@ -326,6 +352,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(what_is_new_takes_the_direct_path, set_up, tear_down),
       cmocka_unit_test_setup_teardown(after_long_tasks_are_not_collected, set_up, tear_down),
       cmocka_unit_test_setup_teardown(graphs_come_first_where_a_program_repeats, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(poison_comes_while_tasks_are_collected, set_up, tear_down),
       cmocka_unit_test_setup_teardown(programs_that_wait_often_try_the_direct_path, set_up, tear_down),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
