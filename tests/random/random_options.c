@@ -190,6 +190,7 @@ void random_run_make(random_run *out_run, uint64_t seed, const char *device) {
   shape.phrases = random_chance(&random, 60) || random_repeats;
   shape.breaks = random_repeats;
   shape.churn = !shape.dense && random_chance(&random, 20);
+  shape.groups = seed % 3 == 0; // drawn nowhere, so that the other programs stay as they are
   program_generate(&out_run->program, seed, &shape);
 
   weir_context_options *context = &out_run->options.context;

@@ -58,6 +58,7 @@ bool program_operation_lacks(const test_program *program, uint32_t index) {
   case OPERATION_BUFFER:
   case OPERATION_BLANK:
   case OPERATION_FINISH:
+  case OPERATION_GROUP_WAIT:
   case OPERATION_KERNEL_RENEW:
     return false;
   case OPERATION_BUFFER_RELEASE:
@@ -117,6 +118,7 @@ static void print_task(const program_task *task, FILE *file) {
   if (task->fail_group != PROGRAM_NO_FAILURE) fprintf(file, " fails in group %u", task->fail_group);
   if (task->priority != 0) fprintf(file, " priority %d", task->priority);
   if (task->device != 0) fprintf(file, " device %u", task->device - 1);
+  if (task->group != 0) fprintf(file, " in group %u", task->group - 1);
 }
 
 static void print_operation(const program_operation *operation, FILE *file) {
@@ -163,6 +165,9 @@ static void print_operation(const program_operation *operation, FILE *file) {
   case OPERATION_FINISH:
     fprintf(file, "finish");
     break;
+  case OPERATION_GROUP_WAIT:
+    fprintf(file, "wait for group %u%s", operation->target, operation->callback ? ", and cancel it" : "");
+    return;
   case OPERATION_KERNEL_RENEW:
     fprintf(file, "renew kernel %u", operation->target);
     break;

@@ -21,6 +21,7 @@ enum {
   PROGRAM_HOST = PROGRAM_KERNELS, // in place of a kernel's number: a host task
   PROGRAM_MAX_LIVE = 12,          // buffers at a time
   PROGRAM_CHURN_BYTES = 1280,     // storage of one buffer, at most, when buffers churn
+  PROGRAM_GROUPS = 2,             // groups that tasks may be in
 };
 
 #define PROGRAM_NO_FAILURE UINT32_MAX
@@ -39,6 +40,7 @@ typedef enum operation_kind {
   OPERATION_EVENT_POLL,       // polls it
   OPERATION_EVENT_RELEASE,    // releases its event
   OPERATION_FINISH,           // waits for all
+  OPERATION_GROUP_WAIT,       // waits for group `target`, and then cancels it if `callback`, which nothing is left for
   OPERATION_KERNEL_RENEW,     // releases kernel `target` and creates it again
   OPERATION_GRAPH,            // records `task_count` tasks
   OPERATION_GRAPH_SET_VALUE,  // gives node `node` of graph `target` a new seed
@@ -82,6 +84,7 @@ typedef struct program_task {
   uint32_t fail_group; // work-group in which the task fails
   uint32_t pause;      // how long each work-group takes: loops, or 1: gives the processor away
   uint32_t device;     // 0: left to Weir; else device number + 1
+  uint32_t group;      // 0: none; else the number of its group + 1
   bool plain;          // has no user, tag and priority
   int32_t priority;
 } program_task;
@@ -116,6 +119,7 @@ typedef struct program_shape {
   uint32_t length;       // about how many operations
   uint32_t device_count; // devices that tasks may name; 0: they name none
   bool host_tasks, graphs, failures;
+  bool groups;  // some tasks are in groups
   bool pauses;  // let tasks take different times
   bool phrases; // sequences of tasks come again, with other values and buffers, and break off
   bool breaks;  // at each of their positions; programs are made of little else

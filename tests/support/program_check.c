@@ -141,21 +141,53 @@ static void check_submission(runner *r, const reference_result *reference, uint3
 }
 
 // weir_finish tells of a failure exactly when something failed since the last one.
-static void check_finish(runner *r, const reference_result *reference, weir_status last, bool last_failed) {
-  bool seen[WEIR_ERROR_IO + 1] = {false}, any = false;
-  for (uint32_t i = 0; i <= r->program->count; i++) {
-    bool end = i == r->program->count;
-    if (!end && r->program->dropped[i]) continue;
-    if (!end && program_submits(r->program->operations[i].kind) && reference->statuses[i] != WEIR_OK)
-      any = seen[reference->statuses[i]] = true;
-    if (!end && r->program->operations[i].kind != OPERATION_FINISH) continue;
-    if (end && last_failed) any = seen[WEIR_ERROR_UPSTREAM_FAILED] = true;
-    weir_status status = end ? last : r->finish_statuses[i];
-    if (any ? (status == WEIR_OK || status > WEIR_ERROR_IO || !seen[status]) : status != WEIR_OK)
-      runner_fail(r, "#%u: weir_finish gave %s, %s", i, weir_status_name(status),
-                  any ? "which is not how a task failed" : "though nothing failed");
-    memset(seen, 0, sizeof seen);
-    any = false;
+// Whether a wait gave the status of a task that failed since the one before, or that none did.
+static void check_wait(runner *r, uint32_t index, const char *call, weir_status status, bool *seen) {
+  bool any = false;
+  for (int i = WEIR_OK + 1; i <= WEIR_ERROR_IO; i++) any = any || seen[i];
+  if (any ? (status == WEIR_OK || status > WEIR_ERROR_IO || !seen[status]) : status != WEIR_OK)
+    runner_fail(r, "#%u: %s gave %s, %s", index, call, weir_status_name(status),
+                any ? "which is not how a task failed" : "though nothing failed");
+  memset(seen, 0, (WEIR_ERROR_IO + 1) * sizeof *seen);
+}
+
+// All groups, and number 0: what is in none.
+static void check_waits(runner *r, const reference_result *reference, weir_status last, bool last_failed) {
+  bool seen[1 + PROGRAM_GROUPS][WEIR_ERROR_IO + 1] = {{false}};
+  for (uint32_t i = 0; i < r->program->count; i++) {
+    if (r->program->dropped[i]) continue;
+    const program_operation *operation = &r->program->operations[i];
+    if (program_submits(operation->kind)) seen[r->submissions[i].group][reference->statuses[i]] = true;
+    if (operation->kind == OPERATION_FINISH) check_wait(r, i, "weir_finish", r->finish_statuses[i], seen[0]);
+    if (operation->kind == OPERATION_GROUP_WAIT && r->groups[operation->target] != NULL)
+      check_wait(r, i, "weir_group_wait", r->finish_statuses[i], seen[1 + operation->target]);
+  }
+  if (last_failed) seen[0][WEIR_ERROR_UPSTREAM_FAILED] = true;
+  check_wait(r, r->program->count, "weir_finish", last, seen[0]);
+  for (uint32_t i = 0; i < PROGRAM_GROUPS; i++)
+    if (r->groups[i] != NULL)
+      check_wait(r, r->program->count, "weir_group_wait", weir_group_wait(r->groups[i], WEIR_FOREVER), seen[1 + i]);
+}
+
+// How the tasks of each group ended. What a task of it adds by a reduction is not counted where copies are combined.
+static void check_groups(runner *r, const reference_result *reference) {
+  weir_group_statistics wanted[PROGRAM_GROUPS] = {{0}};
+  for (uint32_t i = 0; i < r->program->count; i++) {
+    if (r->program->dropped[i] || r->submissions[i].group == 0) continue;
+    weir_group_statistics *its = &wanted[r->submissions[i].group - 1];
+    its->tasks++;
+    its->failed += reference->statuses[i] == WEIR_ERROR_TASK_FAILED;
+    its->skipped += reference->statuses[i] == WEIR_ERROR_UPSTREAM_FAILED;
+  }
+  for (uint32_t i = 0; i < PROGRAM_GROUPS; i++) {
+    weir_group_statistics found;
+    if (r->groups[i] == NULL) continue;
+    weir_group_get_statistics(r->groups[i], &found);
+    if (found.tasks < wanted[i].tasks || found.done != found.tasks || found.failed != wanted[i].failed ||
+        found.skipped < wanted[i].skipped || found.cancelled != 0)
+      runner_fail(r, "group %u counts %llu tasks, %llu done, %llu failed, %llu skipped, %llu cancelled", i,
+                  (unsigned long long)found.tasks, (unsigned long long)found.done, (unsigned long long)found.failed,
+                  (unsigned long long)found.skipped, (unsigned long long)found.cancelled);
   }
 }
 
@@ -220,7 +252,8 @@ void runner_check(runner *r, const reference_result *reference) {
   }
   check_copies(r, reference, &copies);
   if (r->context != NULL && r->options->shared == NULL) {
-    check_finish(r, reference, last, copies.failed > 0);
+    check_waits(r, reference, last, copies.failed > 0);
+    check_groups(r, reference);
     check_statistics(r, reference, copies.failed);
     if (r->options->context.issue == WEIR_ISSUE_RESIDENT && !r->options->refusals) check_resident(r);
   }

@@ -279,6 +279,7 @@ static void add_task(generator *g) {
   }
   if (may_fail(g, &task) && random_chance(&g->random, 6))
     task.fail_group = random_below(&g->random, (task.groups[0] > 0 ? task.groups[0] : 1));
+  if (g->shape->groups && random_chance(&g->random, 30)) task.group = random_between(&g->random, 1, PROGRAM_GROUPS);
   program_operation *operation = append(g, OPERATION_TASK);
   operation->task = task;
   choose_after(g, operation);
@@ -309,6 +310,12 @@ static void add_copy(generator *g) {
     if (overlap) operation->kind = OPERATION_COPY_OUT;
   }
   choose_event(g, operation);
+}
+
+static void add_group_wait(generator *g) {
+  program_operation *operation = append(g, OPERATION_GROUP_WAIT);
+  operation->target = random_below(&g->random, PROGRAM_GROUPS);
+  operation->callback = random_chance(&g->random, 30);
 }
 
 static void add_event_operation(generator *g) {
@@ -544,6 +551,10 @@ static void add_operation(generator *g) {
       add_task(g);
     else
       add_copy(g);
+    return;
+  }
+  if (g->shape->groups && random_chance(&g->random, 4)) {
+    add_group_wait(g);
     return;
   }
   uint32_t choice = random_between(&g->random, g->shape->dense ? 8 : 0, 99);

@@ -55,6 +55,7 @@ static bool create_context(runner *r) {
 // Releases what the program left; if it was abandoned, the context has already taken it along.
 static void release_rest(runner *r) {
   if (r->context == NULL) return;
+  for (uint32_t i = 0; i < PROGRAM_GROUPS; i++) weir_group_release(r->groups[i]);
   for (uint32_t i = 0; i < r->program->count; i++) {
     weir_event_release(r->submissions[i].event);
     weir_graph_release(r->graphs[i]);

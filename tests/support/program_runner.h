@@ -14,6 +14,7 @@
 #include "program_vulkan.h"
 #include "weir/box.h"
 #include "weir/graph.h"
+#include "weir/group.h"
 #include "weir/reduce.h"
 
 // The forms of tasks, with all kinds of cards, lie below.
@@ -30,6 +31,7 @@ typedef struct submission {
   _Atomic uint32_t callbacks;
   _Atomic int callback_status;
   bool callback_attached;
+  uint32_t group; // 0: it is in none; else the number of its group + 1
   weir_event *event;
   weir_status polled, waited; // last answers; WEIR_PENDING: none yet
   unsigned char *memory;      // source or destination of a copy
@@ -48,12 +50,13 @@ typedef struct runner {
   weir_box boxes[PROGRAM_MAX_ACCESSES];                 // the same
   bool reduces;                                         // some task adds by a reduction
   weir_buffer **buffers;                                // per operation
-  unsigned char **wrapped;      // per operation: memory that a buffer is wrapped around, or that fills it
-  weir_graph **graphs;          // per operation
-  submission *submissions;      // per operation
-  weir_status *finish_statuses; // per operation
-  body_packed packed;           // description of the last task, where that is packed
-  uint64_t submit_count;        // calls that submitted a task
+  unsigned char **wrapped;            // per operation: memory that a buffer is wrapped around, or that fills it
+  weir_graph **graphs;                // per operation
+  submission *submissions;            // per operation
+  weir_status *finish_statuses;       // per operation, of groups, too
+  weir_group *groups[PROGRAM_GROUPS]; // made when they are used first
+  body_packed packed;                 // description of the last task, where that is packed
+  uint64_t submit_count;              // calls that submitted a task
   char *message;
   bool failed;
 } runner;

@@ -339,7 +339,7 @@ static bool can_be_prepared(const weir_task *task) {
   for (uint32_t i = 0; i < task->arg_count; i++) {
     if (task->args[i].mode > WEIR_COMMUTE || task->args[i].shape != WEIR_RANGE) return false;
   }
-  return task->after_count == 0;
+  return task->after_count == 0 && task->group == NULL;
 }
 
 // A task enters by one of the calls that submit one.
@@ -349,6 +349,17 @@ static weir_status submit_by_some_call(runner *r, const program_task *asked, con
   if (way == 0) return weir_submit_many(r->context, task, 1, out_event, NULL);
   if (way == 1 && can_be_prepared(task)) return submit_prepared(r, task, out_event);
   return weir_submit(r->context, task, out_event);
+}
+
+// The group of a task; NULL: it is in none.
+static weir_group *group_for(runner *r, const program_task *task) {
+  if (task->group == 0) return NULL;
+  weir_group **group = &r->groups[task->group - 1];
+  if (*group != NULL) return *group;
+  weir_status status = weir_group_create(r->context, group);
+  if (status != WEIR_OK && !(r->options->refusals && status == WEIR_ERROR_OUT_OF_MEMORY))
+    runner_fail(r, "weir_group_create: %s", weir_last_error());
+  return *group;
 }
 
 static void submit_task(runner *r, uint32_t index) {
@@ -373,6 +384,8 @@ static void submit_task(runner *r, uint32_t index) {
     after[task.after_count++] = before->event;
   }
   task.after = after;
+  task.group = group_for(r, &operation->task);
+  self->group = task.group == NULL ? 0 : operation->task.group;
   if (!operation->task.plain) task.user = self;
   self->groups_total = body_group_count(operation->task.groups);
   self->uncounted = is_uncounted(r, &operation->task);
@@ -527,6 +540,16 @@ static void renew_kernel(runner *r, uint32_t number) {
   }
 }
 
+// What is submitted to a group that was cancelled before is not cancelled.
+static void wait_for_group(runner *r, uint32_t index) {
+  const program_operation *operation = &r->program->operations[index];
+  weir_group *group = r->groups[operation->target];
+  if (group == NULL) return;
+  r->finish_statuses[index] = weir_group_wait(group, WEIR_FOREVER);
+  if (operation->callback && weir_group_cancel(group) != WEIR_OK)
+    runner_fail(r, "#%u: weir_group_cancel: %s", index, weir_last_error());
+}
+
 void runner_perform(runner *r, uint32_t index) {
   const program_operation *operation = &r->program->operations[index];
   submission *target = &r->submissions[operation->target];
@@ -564,6 +587,9 @@ void runner_perform(runner *r, uint32_t index) {
     break;
   case OPERATION_FINISH:
     r->finish_statuses[index] = weir_finish(r->context);
+    break;
+  case OPERATION_GROUP_WAIT:
+    wait_for_group(r, index);
     break;
   case OPERATION_KERNEL_RENEW:
     renew_kernel(r, operation->target);
