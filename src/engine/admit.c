@@ -293,6 +293,7 @@ static __attribute__((noinline)) void commit_commuting(weir_context *context, co
     task->commutes = WEIR__STAYS_OPEN;
     task->blockers++;
   } else {
+    context->commuted = true;
     weir__commute_expect(task);
   }
   weir__commit(context, request, task);

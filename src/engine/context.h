@@ -154,6 +154,7 @@ struct weir_context {
   weir__device_set devices;
   weir__graph_notes graphs;
   struct weir__failures *failures; // engine/failures.h; NULL: no task has failed yet, or memory was short
+  bool commuted;                   // some task commutes, or did: launches keep what they overwrote (window/commute.h)
   bool poisoned;                   // some bytes were: from then on each task asks for them, and none goes a short way
   uint64_t checks;                 // of arguments; numbers them
   struct {

@@ -185,8 +185,24 @@ void weir__graph_run_give(weir__graph_run *run) {
   graph->idle_runs = run;
 }
 
+// Tasks that commute ask what lies between them, be it done or not (window/commute.h). So what a launch overwrote of buffers that tasks
+// commute on stays in its slot.
+static void keep_written(weir__task *task) {
+  const weir__access *accesses = task->accesses;
+  uint32_t count = 0, kept = 0;
+  for (uint32_t i = 0; i < task->access_count; i++)
+    count += accesses[i].mode != WEIR_READ && accesses[i].buffer->commuters != NULL;
+  weir__access *in_slot = weir__window_payload(task, count * sizeof *in_slot);
+  if (in_slot == NULL) return; // it is not known
+  for (uint32_t i = 0; i < task->access_count; i++)
+    if (accesses[i].mode != WEIR_READ && accesses[i].buffer->commuters != NULL) in_slot[kept++] = accesses[i];
+  task->accesses = in_slot;
+  task->access_count = count;
+}
+
 void weir__graph_run_done(weir__task *task) {
   weir__graph_run *run = task->run;
+  if (run->context->commuted) keep_written(task);
   if (run->timed && run->ran) {
     weir__free(run->graph->times);
     run->graph->times = run->start_ns;

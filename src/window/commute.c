@@ -97,7 +97,8 @@ static bool overwrites(const weir__access *access, const weir_buffer *buffer, ui
   return writes && access->buffer == buffer && access->serial == serial;
 }
 
-// What a task in a slot has accessed, which stays there until the slot is another task's. Of a launch that is done it is not known.
+// What a task in a slot has accessed, which stays there until the slot is another task's. Of a launch that is done it may not be known,
+// for lack of memory.
 static uint32_t known_accesses(const weir__window *window, const weir__task *task) {
   const void *accesses = task->accesses;
   bool in_slot = accesses == task->payload || accesses == task->large_payload;

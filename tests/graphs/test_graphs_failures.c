@@ -15,8 +15,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/context.h"
 #include "part.h"
 #include "random_graph.h"
+#include "weir/reduce.h"
 
 #ifdef WEIR_SMALL_TESTS
 enum { ROUNDS = 60, LAUNCHES = 4 };
@@ -310,6 +312,35 @@ static void a_node_reads_between_rows_that_failed(void **state) {
   weir_context_release(w.context);
 }
 
+// Tasks that commute ask what lies between them, also when it is done: the slot of a launch still tells what that overwrote.
+static void a_launch_that_is_done_leaves_what_it_overwrote(void **state) {
+  (void)state;
+  world w;
+  set_up(&w, "cpu:1", 0, false);
+  const weir_arg commuted = weir_commutes(w.buffers[0]);
+  const weir_task task = {.host = nothing, .args = &commuted, .arg_count = 1};
+  assert_int_equal(weir_submit(w.context, &task, NULL), WEIR_OK);
+  static graph_program program = {.nodes = {{.args = {{.buffer = 0, .mode = WEIR_WRITE, .lo = 4, .bytes = 8},
+                                                      {.buffer = 0, .mode = WEIR_READ, .lo = 16, .bytes = 4},
+                                                      {.buffer = 1, .mode = WEIR_WRITE, .lo = 0, .bytes = 4}},
+                                             .arg_count = 3}},
+                                  .node_count = 1};
+  weir_graph *graph = record(&w, &program);
+  assert_int_equal(weir_graph_launch(graph, NULL), WEIR_OK);
+  assert_int_equal(weir_finish(w.context), WEIR_OK);
+  weir__host *host = &w.context->host;
+  weir__host_lock(host);
+  const weir__task *launch = weir__window_task(&host->window, host->window.next - 1);
+  assert_ptr_equal(launch->accesses, launch->payload);
+  assert_int_equal(launch->access_count, 1);
+  assert_ptr_equal(launch->accesses[0].buffer, w.buffers[0]);
+  assert_int_equal(launch->accesses[0].mode, WEIR_WRITE);
+  assert_int_equal(launch->accesses[0].lo, 4);
+  assert_int_equal(launch->accesses[0].hi, 12);
+  weir__host_unlock(host);
+  weir_context_release(w.context);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(failure_crosses_an_edge_without_data),
                                      cmocka_unit_test(on_the_cpu),
@@ -319,6 +350,7 @@ int main(void) {
                                      cmocka_unit_test(in_flight_with_boxes),
                                      cmocka_unit_test(a_task_reads_rows_around_what_failed),
                                      cmocka_unit_test(a_node_reads_between_rows_that_failed),
+                                     cmocka_unit_test(a_launch_that_is_done_leaves_what_it_overwrote),
                                      cmocka_unit_test(readers_of_a_cancelled_launch_name_it)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
