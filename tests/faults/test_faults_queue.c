@@ -13,29 +13,18 @@
 
 #include "engine/context.h"
 #include "engine/queue.h"
+#include "gate.h"
 #include "weir/box.h"
 
 enum { BYTES = 240 };
 
 static const uint64_t HUNG_NS = 60000000000;
 
-static _Atomic bool reached, open;
 static _Atomic uint32_t overwritten;
-
-static void stand(const weir_work *work) {
-  (void)work;
-  atomic_store(&reached, true);
-  while (!atomic_load(&open)) sched_yield();
-}
 
 static void overwrite(const weir_work *work) {
   (void)work;
   atomic_store(&overwritten, 1);
-}
-
-static void submit(weir_context *context, weir_function function, weir_arg arg) {
-  const weir_task task = {.host = function, .args = &arg, .arg_count = 1};
-  assert_int_equal(weir_submit(context, &task, NULL), WEIR_OK);
 }
 
 static void fail_task(weir_context *context, weir_arg arg) {
@@ -58,25 +47,27 @@ static weir_status copy(weir_buffer *buffer, uint64_t offset, uint64_t bytes) {
 static void check(const weir_box *box) {
   weir_context *context;
   weir_buffer *buffer;
-  atomic_store(&reached, false);
-  atomic_store(&open, false);
+  gate door = {0};
   atomic_store(&overwritten, 0);
   const weir_context_options options = {.devices = "cpu:2", .flags = WEIR_CONTEXT_NO_RENAME};
   assert_int_equal(weir_context_create(&options, &context), WEIR_OK);
   assert_int_equal(weir_buffer_create(context, BYTES, &buffer), WEIR_OK);
   static const unsigned char zeros[BYTES];
   assert_int_equal(weir_copy_in(buffer, 0, BYTES, zeros, NULL), WEIR_OK);
-  submit(context, stand, box == NULL ? weir_reads_range(buffer, 40, 80) : weir_reads_box(buffer, 40, box));
-  while (!atomic_load(&reached)) sched_yield();
+  const weir_arg read = box == NULL ? weir_reads_range(buffer, 40, 80) : weir_reads_box(buffer, 40, box);
+  assert_int_equal(gate_submit(context, &door, &read, 1, NULL), WEIR_OK);
+  gate_await(&door, 1);
   fail_task(context, weir_writes_range(buffer, 60, 40));
-  submit(context, overwrite, weir_writes_range(buffer, 70, 20));
+  const weir_arg written = weir_writes_range(buffer, 70, 20);
+  const weir_task task = {.host = overwrite, .args = &written, .arg_count = 1};
+  assert_int_equal(weir_submit(context, &task, NULL), WEIR_OK);
   for (int i = 0; i < 2000; i++) sched_yield();
   assert_int_equal(atomic_load(&overwritten), 0);
   assert_int_equal(copy(buffer, 0, 60), WEIR_OK);
   assert_int_equal(copy(buffer, 100, BYTES - 100), WEIR_OK);
   assert_int_equal(copy(buffer, 60, 10), WEIR_ERROR_UPSTREAM_FAILED);
   assert_int_equal(copy(buffer, 90, 10), WEIR_ERROR_UPSTREAM_FAILED);
-  atomic_store(&open, true);
+  gate_open(&door);
   assert_int_equal(copy(buffer, 70, 20), WEIR_OK);
   assert_int_equal(atomic_load(&overwritten), 1);
   assert_int_equal(weir_finish(context), WEIR_ERROR_OUT_OF_MEMORY);

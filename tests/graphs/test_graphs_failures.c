@@ -3,7 +3,6 @@
 // Nodes of graphs that fail, and poison from outside: which nodes run, what they leave, and which bytes are poisoned then are as
 // if nodes ran one after another. An edge that others imply is left out, though a failure must reach who would read by it.
 // WEIR_TEST_SEED seeds it.
-#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -16,6 +15,7 @@
 #include <string.h>
 
 #include "engine/context.h"
+#include "gate.h"
 #include "part.h"
 #include "random_graph.h"
 #include "weir/reduce.h"
@@ -218,16 +218,6 @@ static void failure_crosses_an_edge_without_data(void **state) {
   weir_context_release(w.context);
 }
 
-typedef struct gate {
-  _Atomic bool reached, open;
-} gate;
-
-static void stand(const weir_work *work) {
-  gate *self = work->user;
-  atomic_store(&self->reached, true);
-  while (!atomic_load(&self->open)) sched_yield();
-}
-
 static void nothing(const weir_work *work) {
   (void)work;
 }
@@ -237,9 +227,9 @@ static void readers_of_a_cancelled_launch_name_it(void **state) {
   (void)state;
   world w;
   set_up(&w, "cpu:1", 0, false);
-  gate before = {.open = false};
-  assert_int_equal(weir_submit(w.context, &(weir_task){.host = stand, .user = &before}, NULL), WEIR_OK);
-  while (!atomic_load(&before.reached)) sched_yield();
+  gate before = {0};
+  assert_int_equal(gate_submit(w.context, &before, NULL, 0, NULL), WEIR_OK);
+  gate_await(&before, 1);
   weir_graph *graph;
   assert_int_equal(weir_graph_create(w.context, NULL, &graph), WEIR_OK);
   const weir_arg updated = weir_updates(w.buffers[0]), read = weir_reads(w.buffers[0]);
@@ -251,7 +241,7 @@ static void readers_of_a_cancelled_launch_name_it(void **state) {
   weir_event *event;
   const weir_task reader = {.host = nothing, .args = &read, .arg_count = 1};
   assert_int_equal(weir_submit(w.context, &reader, &event), WEIR_OK);
-  atomic_store(&before.open, true);
+  gate_open(&before);
   assert_int_equal(weir_event_wait(event, WEIR_FOREVER), WEIR_ERROR_UPSTREAM_FAILED);
   assert_non_null(strstr(weir_event_message(event), "for bytes [0, 24)"));
   assert_non_null(strstr(weir_event_message(event), "'graph'"));
@@ -265,9 +255,9 @@ static void a_task_reads_rows_around_what_failed(void **state) {
   const weir_box rows = {.width = 2, .pitch = 6, .rows = 3};
   world w;
   set_up(&w, "cpu:1", 0, true);
-  gate before = {.open = false};
-  assert_int_equal(weir_submit(w.context, &(weir_task){.host = stand, .user = &before}, NULL), WEIR_OK);
-  while (!atomic_load(&before.reached)) sched_yield();
+  gate before = {0};
+  assert_int_equal(gate_submit(w.context, &before, NULL, 0, NULL), WEIR_OK);
+  gate_await(&before, 1);
   weir_graph *graph;
   assert_int_equal(weir_graph_create(w.context, NULL, &graph), WEIR_OK);
   const weir_arg all = weir_writes(w.buffers[0]), between = weir_updates_range(w.buffers[0], 2, 4);
@@ -281,7 +271,7 @@ static void a_task_reads_rows_around_what_failed(void **state) {
                    WEIR_OK);
   assert_int_equal(
       weir_submit(w.context, &(weir_task){.host = nothing, .args = &read_between, .arg_count = 1}, &inside), WEIR_OK);
-  atomic_store(&before.open, true);
+  gate_open(&before);
   assert_int_equal(weir_event_wait(around, WEIR_FOREVER), WEIR_OK);
   assert_int_equal(weir_event_wait(inside, WEIR_FOREVER), WEIR_ERROR_UPSTREAM_FAILED);
   weir_event_release(around);
