@@ -189,8 +189,8 @@ static void poison_segment(void *user, uint64_t lo, uint64_t hi, weir__segment *
   segment->poisoned = WEIR__NO_ROOT;
 }
 
-// What the task should have written is poisoned, and with a box what is between its rows. More than that is, if memory is short. Who
-// uses the bytes still does: a read, by a task that was submitted before, cuts what has them at their ends.
+// Poisons what the task should have written, and with a box what is between its rows. Where memory is short, it poisons more than
+// that. Users of the bytes stay. Segments are cut at the ends of the bytes by a read that counts for a task submitted before.
 static void poison(weir_context *context, const weir_arg *arg) {
   weir__window *window = &context->host.window;
   bool is_box;

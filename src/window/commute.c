@@ -97,7 +97,7 @@ static bool overwrites(const weir__access *access, const weir_buffer *buffer, ui
   return writes && access->buffer == buffer && access->serial == serial;
 }
 
-// What a task in a slot has accessed, which stays there until the slot is another task's. Of a launch that is done it may not be known,
+// How many accesses of a task are known. They stay in its slot until that is another task's. A launch that is done may have none there,
 // for lack of memory.
 static uint32_t known_accesses(const weir__window *window, const weir__task *task) {
   const void *accesses = task->accesses;

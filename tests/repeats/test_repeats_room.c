@@ -337,7 +337,7 @@ static void call_while_a_thread_waits(rig *self, weir_function function, void *(
   }
 }
 
-// What is held back keeps its kernels, also where a task releases them while a thread waits for room for it.
+// Tasks that are held back keep their kernels, although another task releases these while a thread waits for room.
 static void tasks_release_kernels_of_what_is_held_back(void **state) {
   (void)state;
   rig self;

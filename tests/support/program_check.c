@@ -169,7 +169,7 @@ static void check_waits(runner *r, const reference_result *reference, weir_statu
       check_wait(r, r->program->count, "weir_group_wait", weir_group_wait(r->groups[i], WEIR_FOREVER), seen[1 + i]);
 }
 
-// How the tasks of each group ended. What a task of it adds by a reduction is not counted where copies are combined.
+// How the tasks of each group ended. Copies of reductions that are combined count as further tasks.
 static void check_groups(runner *r, const reference_result *reference) {
   weir_group_statistics wanted[PROGRAM_GROUPS] = {{0}};
   for (uint32_t i = 0; i < r->program->count; i++) {

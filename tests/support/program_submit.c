@@ -540,7 +540,7 @@ static void renew_kernel(runner *r, uint32_t number) {
   }
 }
 
-// What is submitted to a group that was cancelled before is not cancelled.
+// A cancellation changes nothing: all tasks of the group are done, and later ones are not cancelled.
 static void wait_for_group(runner *r, uint32_t index) {
   const program_operation *operation = &r->program->operations[index];
   weir_group *group = r->groups[operation->target];

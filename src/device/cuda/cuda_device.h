@@ -41,7 +41,7 @@ typedef struct weir__cuda_wait {
 } weir__cuda_wait;
 
 // Something that was put into a queue: a task, the launch of a graph, or a batch, a run of tasks launched as one graph.
-// Until it is issued it belongs to the launcher of its queue, where there is one, then to the device's thread.
+// Until it is issued it belongs to whoever holds the ring of its queue's launcher, where there is one, then to the device's thread.
 struct weir__cuda_op {
   weir__operation head; // a batch has no task
   const weir__cuda_op_ops *ops;
@@ -122,7 +122,7 @@ struct weir__cuda_device {
   uint32_t launcher_count;                              // 0: the device's thread launches everything itself
   uint64_t launcher_free_ns[WEIR__CUDA_MOST_LAUNCHERS]; // guesses
   weir__cuda_looks looks;                               // at launchers
-  uint32_t idle_rounds;                                 // since it looked
+  uint32_t idle_rounds;                                 // rounds without work; a look comes now and then
   struct weir__cuda_batches *batches;                   // NULL: tasks are launched one by one
   weir__resident *resident;            // NULL: no task goes to a resident kernel. With `automatic` the thread sets it
   weir__resident_automatic *automatic; // NULL: what is not a graph goes to queues
@@ -214,7 +214,8 @@ static inline bool weir__cuda_is_issued(const weir__cuda_queue *queue, uint64_t 
 // Whether others have launched what the op comes after, so that weir__cuda_execute does not wait for them. If not, `*out_blocker` is
 // one of those, by queue and number.
 bool weir__cuda_can_execute(const weir__cuda_device *device, const weir__cuda_op *op, weir__cuda_wait *out_blocker);
-// By the device's thread: waits until ops up to this number, or all that were placed, are in the queue's stream. Helps launchers.
+// Waits until ops up to this number, or all that were placed, are in the queue's stream, and helps launchers meanwhile. By the
+// device's thread; by others only where they are there, so that it does not wait.
 void weir__cuda_await_issued(weir__cuda_device *device, const weir__cuda_queue *queue, uint64_t number);
 static inline void weir__cuda_drain(weir__cuda_device *device, const weir__cuda_queue *queue) {
   weir__cuda_await_issued(device, queue, queue->placed);
@@ -230,7 +231,7 @@ void weir__cuda_launchers_stop(weir__cuda_device *device);
 void weir__cuda_launchers_wake(weir__cuda_device *device);
 void weir__cuda_launcher_push(weir__cuda_launcher *launcher, weir__cuda_op *op);
 void weir__cuda_launcher_drain(weir__cuda_launcher *launcher); // waits until all that was pushed is launched
-// Launches ops of launchers that have launched none since the last look. Returns whether there were any.
+// Launches ops of launchers that have ops, and by this thread's looks have not got on for a while. Returns whether there were any.
 bool weir__cuda_launchers_help(weir__cuda_device *device, weir__cuda_looks *looks);
 
 // Events (events.c): from a pool; NULL: the driver has none.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// An op goes into its stream: what it waits for, its work, its event. In whatever thread its queue belongs to.
+// An op goes into its stream: what it waits for, its work, its event. In the device's thread, or in one that holds its launcher's ring.
 #include "device/cuda/cuda_device.h"
 
 // A launcher may have refused what the op comes after when that was placed already. Then the op is skipped, too, and passes it

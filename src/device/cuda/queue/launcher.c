@@ -86,22 +86,23 @@ bool weir__cuda_launchers_help(weir__cuda_device *device, weir__cuda_looks *look
   return any;
 }
 
+// One step of a wait by the device's thread.
+static void pause_and_help(weir__cuda_device *device, uint32_t pauses) {
+  weir__pause();
+  if (pauses % PAUSES_PER_LOOK == 0) weir__cuda_launchers_help(device, &device->looks);
+}
+
 void weir__cuda_await_issued(weir__cuda_device *device, const weir__cuda_queue *queue, uint64_t number) {
-  for (uint32_t pauses = 1; !weir__cuda_is_issued(queue, number); pauses++) {
-    weir__pause();
-    if (pauses % PAUSES_PER_LOOK == 0) weir__cuda_launchers_help(device, &device->looks);
-  }
+  for (uint32_t pauses = 1; !weir__cuda_is_issued(queue, number); pauses++) pause_and_help(device, pauses);
 }
 
 // Waits until no more than `most` ops are in the ring.
 static void await_taken(weir__cuda_launcher *launcher, uint64_t most) {
-  weir__cuda_device *device = launcher->device;
   uint64_t pushed = atomic_load_explicit(&launcher->pushed, memory_order_relaxed);
   for (uint32_t pauses = 1;; pauses++) {
     launcher->taken_once = atomic_load_explicit(&launcher->taken, memory_order_acquire);
     if (pushed - launcher->taken_once <= most) return;
-    weir__pause();
-    if (pauses % PAUSES_PER_LOOK == 0) weir__cuda_launchers_help(device, &device->looks);
+    pause_and_help(launcher->device, pauses);
   }
 }
 
