@@ -17,7 +17,7 @@ static int32_t chosen_result;
 static bool came;
 static _Atomic int64_t live;
 static _Atomic bool no_platforms, is_old, few_formats;
-static _Atomic uint64_t newer_calls;
+static _Atomic uint64_t newer_calls, unfinished;
 
 static struct {
   const void *words;
@@ -43,6 +43,10 @@ bool fault_loader_failed(void) {
 
 int64_t fault_loader_live(void) {
   return atomic_load(&live);
+}
+
+uint64_t fault_loader_unfinished(void) {
+  return atomic_load(&unfinished);
 }
 
 uint64_t fault_loader_left(void) {
@@ -84,6 +88,14 @@ static int32_t fails(const char *function) {
   int32_t result = now ? chosen_result : CL_SUCCESS;
   pthread_mutex_unlock(&lock);
   return result;
+}
+
+// A call succeeded.
+static void note(const char *function) {
+  if (strcmp(function, "clFinish") == 0)
+    atomic_store(&unfinished, 0);
+  else if (strncmp(function, "clEnqueue", strlen("clEnqueue")) == 0)
+    atomic_fetch_add(&unfinished, 1);
 }
 
 static void *real_loader;
@@ -138,6 +150,7 @@ bool fault_loader_available(const char **out_why) {
     cl_int result = fails(#name);                                                                                      \
     if (result == CL_SUCCESS) result = real arguments;                                                                 \
     if (result == CL_SUCCESS) atomic_fetch_add(&live, made);                                                           \
+    if (result == CL_SUCCESS) note(#name);                                                                             \
     return result;                                                                                                     \
   }
 

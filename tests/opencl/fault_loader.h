@@ -38,6 +38,9 @@ int64_t fault_loader_live(void);
 
 enum { FAULT_LOADER_ALIGNMENT = 512 };
 
+// Commands that were enqueued in any queue since a clFinish succeeded for any.
+uint64_t fault_loader_unfinished(void);
+
 // No platform is listed; devices are of OpenCL 1.2, and want sub-buffers to begin at multiples of FAULT_LOADER_ALIGNMENT. How many calls there were then of functions that came later.
 void fault_loader_hide(bool platforms, bool newer);
 uint64_t fault_loader_newer_calls(void);

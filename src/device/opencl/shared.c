@@ -46,17 +46,19 @@ static void end(const weir__opencl_driver *driver, const trial *made) {
   if (made->context != NULL) driver->clReleaseContext(made->context);
 }
 
-// Kernel, copy and fill on the memory.
-static bool use(const weir__opencl_driver *driver, const trial *made, uint32_t *words) {
+// Kernel, copy and fill on the memory. They are over when it returns, also where a later one was refused, unless it says not.
+static bool use(const weir__opencl_driver *driver, const trial *made, uint32_t *words, bool *out_over) {
   const uint32_t add = 5, pattern = 9;
   const size_t one = 1;
   words[0] = 2;
-  return driver->clSetKernelArgSVMPointer(made->kernel, 0, words) == CL_SUCCESS &&
-         driver->clSetKernelArg(made->kernel, 1, sizeof add, &add) == CL_SUCCESS &&
-         driver->clEnqueueNDRangeKernel(made->queue, made->kernel, 1, NULL, &one, &one, 0, NULL, NULL) == CL_SUCCESS &&
-         driver->clEnqueueSVMMemcpy(made->queue, CL_FALSE, words + 2, words + 1, 4, 0, NULL, NULL) == CL_SUCCESS &&
-         driver->clEnqueueSVMMemFill(made->queue, words + 3, &pattern, 4, 4, 0, NULL, NULL) == CL_SUCCESS &&
-         driver->clFinish(made->queue) == CL_SUCCESS && words[1] == 7 && words[2] == 7 && words[3] == 9;
+  bool all =
+      driver->clSetKernelArgSVMPointer(made->kernel, 0, words) == CL_SUCCESS &&
+      driver->clSetKernelArg(made->kernel, 1, sizeof add, &add) == CL_SUCCESS &&
+      driver->clEnqueueNDRangeKernel(made->queue, made->kernel, 1, NULL, &one, &one, 0, NULL, NULL) == CL_SUCCESS &&
+      driver->clEnqueueSVMMemcpy(made->queue, CL_FALSE, words + 2, words + 1, 4, 0, NULL, NULL) == CL_SUCCESS &&
+      driver->clEnqueueSVMMemFill(made->queue, words + 3, &pattern, 4, 4, 0, NULL, NULL) == CL_SUCCESS;
+  *out_over = driver->clFinish(made->queue) == CL_SUCCESS;
+  return all && *out_over && words[1] == 7 && words[2] == 7 && words[3] == 9;
 }
 
 // UNKNOWN: it could not be tried this time.
@@ -64,9 +66,10 @@ static answer try_it(const weir__opencl_driver *driver, const weir__opencl_liste
   trial made = {0};
   uint32_t *words = weir__allocate(4 * sizeof *words);
   answer found = UNKNOWN;
-  if (words != NULL && begin(driver, listed, &made)) found = use(driver, &made, words) ? YES : NO;
+  bool over = true;
+  if (words != NULL && begin(driver, listed, &made)) found = use(driver, &made, words, &over) ? YES : NO;
   end(driver, &made);
-  weir__free(words);
+  if (over) weir__free(words); // otherwise the driver may use them yet
   return found;
 }
 
