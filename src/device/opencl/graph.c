@@ -64,8 +64,8 @@ static cl_int time_node(weir__opencl_device *device, weir__graph_run *run, uint3
   cl_int result = CL_SUCCESS;
   weir__opencl_flush(device);
   if (waits->count > 0) result = driver->clWaitForEvents(waits->count, waits->events);
+  if (result == CL_SUCCESS) waits->count = 0;
   if (result == CL_SUCCESS) result = driver->clFinish(device->queues[queue].queue);
-  waits->count = 0;
   run->start_ns[index] = device->base.device.ops->time(&device->base.device);
   if (result == CL_SUCCESS) result = launch_node(device, run, index, queue, waits, &node);
   if (node.start != NULL) driver->clReleaseEvent(node.start);

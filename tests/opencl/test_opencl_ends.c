@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// No task is reported before its commands are over, nor before those that it comes after, where calls of the driver
+// fail. A user event keeps commands from being over.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+#include "enqueued.h"
+
+enum { SIZE = 4096, SOON = 20000000, OUT_OF_RESOURCES = -5 };
+
+static cl_event gate; // of the last call
+static _Atomic uint32_t calls;
+
+// Fills argument 0 once the gate opens.
+static weir_status fill_behind_gate(const weir_enqueue *call) {
+  const uint32_t pattern = 7;
+  cl_int result;
+  gate = clCreateUserEvent(call->native_context, &result);
+  if (result == CL_SUCCESS)
+    result = clEnqueueSVMMemFill(call->queue, (void *)(uintptr_t)call->args[0].pointer, &pattern, sizeof pattern,
+                                 call->args[0].bytes, 1, &gate, NULL);
+  atomic_fetch_add(&calls, 1);
+  return result == CL_SUCCESS ? WEIR_OK : WEIR_ERROR_IO;
+}
+
+static const weir_enqueue_code behind_gate = {.function = fill_behind_gate};
+
+static void open_gate(void) {
+  assert_int_equal(clSetUserEventStatus(gate, CL_COMPLETE), CL_SUCCESS);
+  assert_int_equal(clReleaseEvent(gate), CL_SUCCESS);
+}
+
+static weir_buffer *make_buffer(void) {
+  weir_buffer *buffer;
+  assert_int_equal(weir_buffer_create(context, SIZE, &buffer), WEIR_OK);
+  assert_int_equal(weir_fill(buffer, 0, SIZE, 1, NULL), WEIR_OK);
+  assert_int_equal(weir_finish(context), WEIR_OK);
+  return buffer;
+}
+
+static void begin(void) {
+  atomic_store(&calls, 0);
+  enqueued_open("opencl", "host", &(weir_context_options){.queues = 2});
+}
+
+static void end(int64_t live) {
+  fault_loader_fail("", 0, 0);
+  weir_finish(context);
+  enqueued_close();
+  assert_int_equal(fault_loader_live(), live);
+}
+
+// Whether the function was called; it is not called any more once the task is done.
+static bool is_called(weir_event *event) {
+  const struct timespec nap = {.tv_nsec = 100000};
+  while (atomic_load(&calls) == 0 && weir_event_poll(event) == WEIR_PENDING) nanosleep(&nap, NULL);
+  return atomic_load(&calls) > 0;
+}
+
+// The task is done once the gate is open, and not before.
+static weir_status expect_end_behind_gate(weir_event *event) {
+  assert_int_equal(weir_event_wait(event, SOON), WEIR_TIMEOUT);
+  open_gate();
+  return weir_event_wait(event, WEIR_FOREVER);
+}
+
+static void submit(weir_kernel *of, weir_buffer *buffer, weir_event **out_event) {
+  const weir_arg arg = weir_updates(buffer);
+  assert_int_equal(weir_submit(context, &(weir_task){.kernel = of, .args = &arg, .arg_count = 1}, out_event), WEIR_OK);
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Graphs
+
+// A timed launch in a queue of its own waits for the task before it, and cannot.
+static void launches_that_are_timed(void **state) {
+  (void)state;
+  for (uint32_t queue = 1; queue <= 2; queue++) {
+    int64_t live = fault_loader_live();
+    begin();
+    weir_event *before, *event;
+    weir_graph *graph;
+    weir_buffer *buffer = make_buffer(), *to = make_buffer();
+    submit(enqueued_kernel("held", &behind_gate), buffer, &before);
+    assert_true(is_called(before));
+    const weir_graph_options options = {.queue = queue, .timing = true};
+    assert_int_equal(weir_graph_create(context, &options, &graph), WEIR_OK);
+    assert_int_equal(weir_graph_copy(graph, to, 0, buffer, 0, SIZE, NULL), WEIR_OK);
+    fault_loader_fail("clWaitForEvents", 1, OUT_OF_RESOURCES);
+    assert_int_equal(weir_graph_launch(graph, &event), WEIR_OK);
+    assert_int_not_equal(expect_end_behind_gate(event), WEIR_OK);
+    assert_true(fault_loader_failed());
+    weir_event_release(event);
+    weir_event_release(before);
+    end(live);
+  }
+}
+
+int main(void) {
+  fault_loader_use_or_skip(FAULT_LOADER);
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(launches_that_are_timed),
+  };
+  return cmocka_run_group_tests_name("OpenCL: ends of commands", tests, NULL, NULL);
+}
