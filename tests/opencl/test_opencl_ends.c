@@ -14,7 +14,7 @@
 
 #include "enqueued.h"
 
-enum { SIZE = 4096, SOON = 20000000, OUT_OF_RESOURCES = -5 };
+enum { SIZE = 4096, SOON = 20000000, OUT_OF_RESOURCES = -5, MOST_MARKERS = 6 };
 
 static cl_event gate; // of the last call
 static _Atomic uint32_t calls;
@@ -104,10 +104,38 @@ static void launches_that_are_timed(void **state) {
   }
 }
 
+// A node in another queue than the launch's fails after it has put commands there.
+static void nodes_in_other_queues(void **state) {
+  (void)state;
+  uint32_t called = 0, failed = 0;
+  for (uint64_t n = 1; n <= MOST_MARKERS; n++) {
+    int64_t live = fault_loader_live();
+    begin();
+    weir_event *event;
+    weir_graph *graph;
+    weir_buffer *first = make_buffer(), *second = make_buffer();
+    const weir_arg arg = weir_updates(second);
+    const weir_task task = {.kernel = enqueued_kernel("held", &behind_gate), .args = &arg, .arg_count = 1};
+    assert_int_equal(weir_graph_create(context, NULL, &graph), WEIR_OK);
+    assert_int_equal(weir_graph_fill(graph, first, 0, SIZE, 9, NULL), WEIR_OK);
+    assert_int_equal(weir_graph_add(graph, &task, NULL), WEIR_OK);
+    fault_loader_fail("clEnqueueMarkerWithWaitList", n, OUT_OF_RESOURCES);
+    assert_int_equal(weir_graph_launch(graph, &event), WEIR_OK);
+    if (is_called(event)) {
+      called++;
+      if (expect_end_behind_gate(event) != WEIR_OK) failed++;
+    }
+    weir_event_release(event);
+    end(live);
+  }
+  assert_true(called >= 3 && failed >= 1);
+}
+
 int main(void) {
   fault_loader_use_or_skip(FAULT_LOADER);
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(launches_that_are_timed),
+      cmocka_unit_test(nodes_in_other_queues),
   };
   return cmocka_run_group_tests_name("OpenCL: ends of commands", tests, NULL, NULL);
 }

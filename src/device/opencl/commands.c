@@ -17,6 +17,12 @@ void weir__opencl_flush(weir__opencl_device *device) {
   for (uint32_t i = 0; i < device->base.queue_count; i++) weir__opencl_flush_queue(device, i);
 }
 
+void weir__opencl_finish_queue(weir__opencl_device *device, uint32_t queue) {
+  weir__opencl_flush_queue(device, queue);
+  cl_int result = device->driver->clFinish(device->queues[queue].queue);
+  if (result != CL_SUCCESS) weir__opencl_trouble(device, result);
+}
+
 cl_int weir__opencl_enqueue_marker(weir__opencl_device *device, uint32_t queue, const weir__opencl_waits *waits,
                                    cl_event *out_event) {
   return device->driver->clEnqueueMarkerWithWaitList(device->queues[queue].queue, waits->count,

@@ -153,6 +153,20 @@ static cl_int mark_start(spread *s, const weir__graph_plan *plan, weir__opencl_w
   return CL_SUCCESS;
 }
 
+// A node that was refused may have commands in its queue: what follows the launch, in its own queue, comes after them.
+static void end_refused(spread *s, uint32_t index) {
+  weir__opencl_node *node = &s->operation->nodes[index];
+  const weir__opencl_waits none = {.count = 0};
+  if (node->queue == s->operation->head.place->queue) return;
+  s->device->queues[node->queue].unflushed = true;
+  if (weir__opencl_enqueue_marker(s->device, node->queue, &none, &node->event) == CL_SUCCESS) {
+    s->last[node->queue] = index + 1;
+    return;
+  }
+  node->event = NULL;
+  weir__opencl_finish_queue(s->device, node->queue);
+}
+
 static cl_int put_node(spread *s, weir__graph_run *run, uint32_t index, weir__opencl_waits *first_waits) {
   weir__opencl_node *node = &s->operation->nodes[index];
   weir__opencl_waits own, *waits = index == 0 && s->start == NULL ? first_waits : &own;
@@ -166,7 +180,10 @@ static cl_int put_node(spread *s, weir__graph_run *run, uint32_t index, weir__op
   } else {
     result = launch_node(s->device, run, index, node->queue, waits, node);
   }
-  if (result != CL_SUCCESS) return result;
+  if (result != CL_SUCCESS) {
+    end_refused(s, index);
+    return result;
+  }
   queue->unflushed = true;
   s->last[node->queue] = index + 1;
   return CL_SUCCESS;

@@ -67,8 +67,8 @@ static void mark(weir__opencl_device *device, weir__opencl_operation *operation,
   if (weir__opencl_enqueue_marker(device, queue, waits, &operation->event) == CL_SUCCESS) return;
   operation->event = NULL;
   weir__opencl_flush(device);
-  cl_int result = device->driver->clFinish(device->queues[queue].queue);
-  if (result == CL_SUCCESS && waits->count > 0) result = device->driver->clWaitForEvents(waits->count, waits->events);
+  weir__opencl_finish_queue(device, queue);
+  cl_int result = waits->count > 0 ? device->driver->clWaitForEvents(waits->count, waits->events) : CL_SUCCESS;
   if (result != CL_SUCCESS) weir__opencl_trouble(device, result);
 }
 

@@ -138,6 +138,8 @@ void weir__opencl_drain(weir__in_order_device *device);
 // Commands (commands.c).
 void weir__opencl_flush(weir__opencl_device *device);
 void weir__opencl_flush_queue(weir__opencl_device *device, uint32_t queue);
+// Waits for all that is in a queue, where there is no event to wait for.
+void weir__opencl_finish_queue(weir__opencl_device *device, uint32_t queue);
 // A command that comes after all that is before it in the queue, and after the waits, which stay as they are.
 cl_int weir__opencl_enqueue_marker(weir__opencl_device *device, uint32_t queue, const weir__opencl_waits *waits,
                                    cl_event *out_event);
