@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "device/opencl/opencl.h"
 #include "weir/graph.h"
 #include "weir/opencl.h"
 
@@ -86,6 +87,15 @@ static void memory_of_idle_graphs_makes_room(void **state) {
   weir_context_release(context);
 }
 
+// An eighth of it is what overwritten storage in use may take by default.
+static void memory_has_a_size(void **state) {
+  (void)state;
+  weir_context *context = NULL;
+  ok(weir_context_create(&(weir_context_options){.devices = "opencl:0,opencl:0/1.0"}, &context));
+  for (uint32_t i = 0; i < 2; i++) assert_true(weir_context_device(context, i)->memory_bytes > 0);
+  weir_context_release(context);
+}
+
 int main(void) {
   weir_context *context = NULL;
   setenv("WEIR_OPENCL_MEMORY", "device", 1);
@@ -93,6 +103,7 @@ int main(void) {
   weir_context_release(context);
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(copies_of_wrapped_memory_make_room),
+      cmocka_unit_test(memory_has_a_size),
       cmocka_unit_test(memory_of_idle_graphs_makes_room),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -162,7 +162,7 @@ static void describe(weir__opencl_device *device, const weir__opencl_name *name)
   else
     snprintf(device->base.device.name, sizeof device->base.device.name, "opencl:%u", name->number);
   cl_ulong bytes = 0;
-  device->driver->clGetDeviceInfo(device->device, CL_DEVICE_GLOBAL_MEM_SIZE, sizeof bytes, &bytes, NULL);
+  device->driver->clGetDeviceInfo(listed->device, CL_DEVICE_GLOBAL_MEM_SIZE, sizeof bytes, &bytes, NULL);
   device->base.device.memory_bytes = bytes;
   uint32_t units = units_of(listed, name);
   snprintf(device->base.device.description, sizeof device->base.device.description,
