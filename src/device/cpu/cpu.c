@@ -120,10 +120,11 @@ static uint64_t time_now(weir_device *device) {
   return weir__clock_ns() - device->host->start_ns;
 }
 
-// A worker that is awake does not go to sleep while submissions are held back.
+// A worker that is awake does not go to sleep for long while submissions are held back.
 static void look_after(weir_device *device) {
   weir__cpu *cpu = (weir__cpu *)device;
-  if (cpu->sleeper_count == cpu->worker_count) weir__cpu_wake(cpu, 1);
+  atomic_store_explicit(&cpu->holding_core, weir__current_core(), memory_order_relaxed);
+  if (cpu->sleeper_count == cpu->worker_count && cpu->looker == NULL) weir__cpu_wake(cpu, 1);
 }
 
 const weir__device_ops weir__cpu_ops = {.kind = "cpu",

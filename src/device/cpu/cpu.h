@@ -42,6 +42,12 @@ typedef struct weir__finished {
   uint64_t start_ns, end_ns; // when the context traces
 } weir__finished;
 
+// When the number of submissions that are held back changed last, and when their run began, as a worker saw it.
+typedef struct weir__held_watch {
+  uint64_t seen;           // weir__host.held
+  uint64_t since, changed; // ticks
+} weir__held_watch;
+
 typedef struct weir__worker {
   // The queue: the owner adds at `tail`, everyone takes at `head`, oldest first.
   alignas(64) _Atomic uint32_t head;
@@ -61,9 +67,10 @@ typedef struct weir__worker {
   uint64_t first_finished; // ticks when the first of them ended
   uint64_t now;            // ticks, as last read
   weir__failure failure;
-  bool guest;           // it is no worker, but stands in for one
-  bool roams;           // it is not pinned to a core
-  weir__random random;  // for stealing, and for disturbing the order in tests
+  bool guest;          // it is no worker, but stands in for one
+  bool roams;          // it is not pinned to a core
+  weir__random random; // for stealing, and for disturbing the order in tests
+  weir__held_watch held;
   _Atomic bool watches; // it is cpu->watcher; set with the context's lock held
   // Sleeping; guarded by the context's lock but for the word itself.
   alignas(64) _Atomic uint32_t word; // 0 awake, 1 asleep, 2 asleep, and the watcher since then
@@ -89,6 +96,7 @@ struct weir__cpu {
   weir__worker *sleepers;
   uint32_t sleeper_count;
   weir__worker *watcher; // sleeps for a short time only, to see whether the others are stuck; NULL: none
+  weir__worker *looker;  // sleeps for a short time only, to see whether submissions are still held back; NULL: none
   weir__job *jobs;       // open ones
   weir__job *free_jobs, *all_jobs;
   uint32_t guests;      // that run a task; no more than sleepers
@@ -100,6 +108,7 @@ struct weir__cpu {
   _Atomic uint32_t job_hint;               // open jobs that could use another worker
   _Atomic uint32_t spinning;               // workers that look for work
   _Atomic uint32_t busy_long;              // workers in a task that is expected to be long, or was found to be
+  _Atomic uint32_t holding_core;           // where the thread last ran whose submissions are held back
   // What functions under a lock took lately, by weir__task.lock_class, as weir_kernel.group_ticks.
   _Atomic uint32_t locked_ticks[WEIR__LOCK_CLASSES];
 };

@@ -64,6 +64,7 @@ static void wake_sleeper(weir__cpu *cpu, weir__worker **link) {
   weir__worker *worker = *link;
   *link = worker->next_sleeper;
   cpu->sleeper_count--;
+  if (cpu->looker == worker) cpu->looker = NULL;
   weir__worker_has_core(worker, true);
   atomic_store_explicit(&worker->word, 0, memory_order_release);
   weir__host_wake(cpu->base.host, &worker->word);

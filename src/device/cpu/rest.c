@@ -10,6 +10,7 @@ enum {
   HELD_AT_REST = 60,  // times long_ticks that no more has come,
   HELD_LONG = 300,    // or that it waits in all
   SPIN_ROUNDS = 150,  // looks for work before sleeping, about 5 us
+  LOOK_NS = 60000,    // a sleeper looks again this often while submissions are held back
   SLEEP_NS = 1000000, // a sleeper looks again this often while others work
 };
 
@@ -23,18 +24,18 @@ void weir__worker_stop_watching(weir__worker *worker) {
 }
 
 // Submissions that are held back go their way when no more have come for a while, or when they wait for long.
-typedef struct held_watch {
-  uint64_t seen;
-  uint64_t since, changed; // ticks
-} held_watch;
-
-static bool is_overdue(const weir__cpu *cpu, held_watch *watch, uint64_t held) {
+static bool is_overdue(const weir__cpu *cpu, weir__held_watch *watch, uint64_t held) {
   uint64_t now = weir__ticks();
   if (watch->seen / WEIR__HELD_RUN != held / WEIR__HELD_RUN) watch->since = now;
   if (watch->seen != held) watch->changed = now;
   watch->seen = held;
   return held > 0 &&
          (now - watch->changed > HELD_AT_REST * cpu->long_ticks || now - watch->since > HELD_LONG * cpu->long_ticks);
+}
+
+// Whether the thread that submits cannot go on while this worker spins. Its run would always be overdue.
+static bool is_in_the_way(const weir__cpu *cpu) {
+  return atomic_load_explicit(&cpu->holding_core, memory_order_relaxed) == weir__current_core();
 }
 
 static void settle(const weir__cpu *cpu, uint64_t seen) {
@@ -59,14 +60,16 @@ bool weir__worker_spin(weir__worker *worker) {
   uint32_t nobody = 0;
   if (!atomic_compare_exchange_strong_explicit(&cpu->spinning, &nobody, 1, memory_order_relaxed, memory_order_relaxed))
     return false;
-  bool found = spin(worker, SPIN_ROUNDS);
-  held_watch watch = {.seen = 0};
-  uint64_t held;
+  uint64_t held = atomic_load_explicit(&cpu->base.host->held, memory_order_relaxed);
+  bool found = (held == 0 || !is_in_the_way(cpu)) && spin(worker, SPIN_ROUNDS);
   while (!found && (held = atomic_load_explicit(&cpu->base.host->held, memory_order_relaxed)) > 0) {
-    found = spin(worker, SPINS_A_LOOK);
-    if (found || !is_overdue(cpu, &watch, held)) continue;
-    settle(cpu, held);
-    found = true; // what this thread submits may be in its own queue
+    found = is_overdue(cpu, &worker->held, held);
+    if (found) {
+      settle(cpu, held); // what this thread submits may be in its own queue
+    } else {
+      if (is_in_the_way(cpu)) break;
+      found = spin(worker, SPINS_A_LOOK);
+    }
   }
   atomic_store_explicit(&cpu->spinning, 0, memory_order_relaxed);
   return found;
@@ -79,6 +82,7 @@ static void get_up(weir__worker *worker) {
     if (*link != worker) continue;
     *link = worker->next_sleeper;
     cpu->sleeper_count--;
+    if (cpu->looker == worker) cpu->looker = NULL;
     atomic_store_explicit(&worker->word, 0, memory_order_relaxed);
     weir__worker_has_core(worker, true);
     return;
@@ -95,13 +99,17 @@ weir__rest weir__worker_sleep(weir__worker *worker, uint64_t longest_ns) {
     return WEIR__REST_WOKEN;
   }
   bool stop = cpu->stopping;
-  bool looks = atomic_load_explicit(&host->held, memory_order_relaxed) > 0 &&
+  bool looks = atomic_load_explicit(&host->held, memory_order_relaxed) > 0 && cpu->looker == NULL &&
                atomic_load_explicit(&cpu->spinning, memory_order_relaxed) == 0; // somebody must
-  bool found = stop || looks || (cpu->inbox_count > 0 && !weir__inbox_is_for_others(cpu)) ||
+  bool found = stop || (looks && !is_in_the_way(cpu)) || (cpu->inbox_count > 0 && !weir__inbox_is_for_others(cpu)) ||
                weir__cpu_others_have_work(worker) || atomic_load_explicit(&cpu->job_hint, memory_order_relaxed) > 0;
   bool others_awake = cpu->sleeper_count + 1 < cpu->worker_count;
   bool watches = others_awake && (cpu->watcher == NULL || cpu->watcher == worker);
   if (!found) {
+    if (looks) {
+      cpu->looker = worker;
+      if (longest_ns > LOOK_NS) longest_ns = LOOK_NS;
+    }
     if (watches || cpu->watcher == worker) cpu->watcher = watches ? worker : NULL;
     atomic_store_explicit(&worker->watches, watches, memory_order_relaxed);
     atomic_store_explicit(&worker->word, 1, memory_order_relaxed);
