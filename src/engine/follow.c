@@ -11,11 +11,12 @@
 #include "engine/room.h"
 #include "engine/transfer.h"
 
-// The task's function: its predecessors are done, the event among them.
+// The task's function: its predecessors are done, what the event stands for among them. How that ended is decided, but perhaps
+// not told yet: what frees a task's data is called first.
 static void follow(const weir_work *work) {
   const weir_event *event = work->user;
   weir__failure *failure = work->internal;
-  if (atomic_load_explicit(&event->status, memory_order_acquire) == (uint32_t)WEIR_OK) return;
+  if (event->decided && event->outcome == WEIR_OK) return;
   failure->failed = true;
   snprintf(failure->message, sizeof failure->message, "%.*s", (int)sizeof failure->message - 1, event->message);
 }

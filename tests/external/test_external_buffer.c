@@ -8,6 +8,7 @@
 #include "weir/external.h"
 #include "weir/graph.h"
 #include "weir/reduce.h"
+#include "weir/sim.h"
 
 enum { COUNT = 16, BYTES = COUNT * sizeof(uint64_t) };
 
@@ -143,6 +144,36 @@ static void test_follows_a_task(void **state) {
   assert_int_equal(weir_buffer_wrap(self.context, self.memory, BYTES, &self.buffer), WEIR_OK);
   follows_a_task(&self);
   assert_int_equal(weir_context_release(self.context), WEIR_OK);
+}
+
+static void count_one(void *user) {
+  ++*(int *)user;
+}
+
+// What frees the data of a task is called after the tasks behind it are let go: the buffer is good by then.
+static void follows_a_task_with_data(const char *devices) {
+  scene self = {.context = api_context(devices, 16, 0)};
+  assert_int_equal(weir_buffer_wrap(self.context, self.memory, BYTES, &self.buffer), WEIR_OK);
+  weir_kernel *kernel = api_kernel(self.context, "step", api_nothing);
+  const weir_sim_launch launch = {.blocks = 1, .threads = 32, .registers = 16, .us = 1};
+  assert_int_equal(weir_kernel_set_sim(kernel, &launch, 1), WEIR_OK);
+  int freed = 0;
+  for (int i = 1; i <= 100; i++) {
+    weir_event *event = NULL;
+    const weir_task task = {.kernel = kernel, .user = &freed, .destroy = count_one};
+    assert_int_equal(weir_submit(self.context, &task, &event), WEIR_OK);
+    assert_int_equal(weir_buffer_follow(self.buffer, WEIR_WRITE, event), WEIR_OK);
+    weir_event_release(event);
+    assert_int_equal(weir_finish(self.context), WEIR_OK);
+    assert_int_equal(freed, i);
+  }
+  assert_int_equal(weir_context_release(self.context), WEIR_OK);
+}
+
+static void test_follows_a_task_with_data(void **state) {
+  (void)state;
+  follows_a_task_with_data("sim:ideal");
+  follows_a_task_with_data("cpu:3");
 }
 
 // The launch of a graph comes after what its buffers follow; nodes name no events.
@@ -295,11 +326,17 @@ static void test_commuters(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_read),    cmocka_unit_test(test_write),
-      cmocka_unit_test(test_failure), cmocka_unit_test(test_failure_of_a_reader),
-      cmocka_unit_test(test_cancel),  cmocka_unit_test(test_follows_a_task),
-      cmocka_unit_test(test_misuse),  cmocka_unit_test(test_buffer_events),
-      cmocka_unit_test(test_sets),    cmocka_unit_test(test_commuters),
+      cmocka_unit_test(test_read),
+      cmocka_unit_test(test_write),
+      cmocka_unit_test(test_failure),
+      cmocka_unit_test(test_failure_of_a_reader),
+      cmocka_unit_test(test_cancel),
+      cmocka_unit_test(test_follows_a_task),
+      cmocka_unit_test(test_follows_a_task_with_data),
+      cmocka_unit_test(test_misuse),
+      cmocka_unit_test(test_buffer_events),
+      cmocka_unit_test(test_sets),
+      cmocka_unit_test(test_commuters),
       cmocka_unit_test(test_graphs),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
