@@ -92,13 +92,27 @@ static weir_status check_arg(const weir_arg *arg, uint32_t index) {
   return WEIR_OK;
 }
 
+// The same task without its buffers and addresses of values, which may be of anything.
+static weir_task nameless(const weir_task *task, weir_arg *args) {
+  weir_task bare = *task;
+  for (uint32_t i = 0; task->args != NULL && i < task->arg_count && i < WEIR_MAX_ARGS; i++) {
+    args[i] = task->args[i];
+    args[i].buffer = NULL;
+    args[i].value = NULL;
+  }
+  if (task->args != NULL) bare.args = args;
+  return bare;
+}
+
 // The lock is held.
 static weir_status check(weir_context *context, const weir_task *task) {
   if (task->after_count > 0 || task->destroy != NULL || task->group != NULL)
     return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "prepare: a prepared task has no predecessors, no destroy "
                                                     "function and no group of its own");
   weir_device *device;
-  const weir__submission submission = {.task = task};
+  weir_arg args[WEIR_MAX_ARGS];
+  const weir_task bare = nameless(task, args);
+  const weir__submission submission = {.task = &bare};
   weir_status status = weir__check_task(context, &submission, &device);
   if (status != WEIR_OK && status != WEIR_PENDING) return weir__error_prefix(status, "prepare: "); // PENDING: see there
   status = WEIR_OK;

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "share.h"
+#include "weir/batch.h"
 #include "weir/enqueue.h"
 #include "weir/graph.h"
 
@@ -306,6 +307,26 @@ static void scratch_is_the_call_s_own(share *s) {
   share_refused(weir_submit(s->context, &task, NULL), WEIR_ERROR_INVALID_ARGUMENT, "with scratch memory at most 1023");
 }
 
+// A prepared task names its buffers later: what stands in their place at first may be anything.
+static void scratch_of_prepared_tasks(share *s) {
+  library lib = {.s = s, .scratch_bytes = BYTES};
+  weir_enqueue_code code = {.function = with_scratch, .scratch_bytes = BYTES, .data = &lib};
+  uint32_t value = 5, copy[COUNT];
+  weir_arg args[] = {weir_writes((weir_buffer *)(uintptr_t)64), weir_value((const void *)(uintptr_t)64, sizeof value)};
+  const weir_task last = {.kernel = make(s, "scratch", &code), .args = args, .arg_count = 1};
+  weir_task task = last;
+  task.arg_count = 2;
+  weir_prepared *prepared, *short_one;
+  share_ok(weir_prepare(s->context, &last, &short_one)); // the buffer is the last argument
+  share_ok(weir_prepared_release(short_one));
+  share_ok(weir_prepare(s->context, &task, &prepared));
+  weir_buffer *out = share_buffer(s, COUNT);
+  share_ok(weir_prepared_submit(prepared, &out, (const void *[]){&value}, NULL));
+  share_ok(weir_read(out, 0, BYTES, copy));
+  for (uint32_t i = 0; i < COUNT; i++) assert_int_equal(copy[i], 2 * (value + i));
+  share_ok(weir_prepared_release(prepared));
+}
+
 // It counts to the limit: tasks wait for it, and one that never fits is refused.
 static void scratch_has_a_limit(share *s) {
   library lib = {.s = s, .scratch_bytes = 1 << 20};
@@ -332,6 +353,7 @@ static void test_lanes(void **state) {
 static void test_scratch(void **state) {
   (void)state;
   share_run("cuda", scratch_is_the_call_s_own);
+  share_run("cuda", scratch_of_prepared_tasks);
   share_run_with(&(weir_context_options){.devices = "cuda", .flags = WEIR_CONTEXT_NO_RENAME | WEIR_CONTEXT_TRACE},
                  scratch_is_the_call_s_own);
   share_run_with(&(weir_context_options){.devices = "cuda", .memory_limit = 4 << 20}, scratch_has_a_limit);
