@@ -86,6 +86,20 @@ static void make_stages(weir_pipeline *pipeline, const weir_pipeline_options *op
   if (!(options->flags & WEIR_PIPELINE_UNORDERED)) make_serial(pipeline, pipeline->last);
 }
 
+// The text of a failure is that of a call that failed in the function, if there was one.
+static weir_status open_line(weir__pipeline_line *line, const weir_pipeline_options *options) {
+  weir__kept_error before;
+  weir__error_keep(&before);
+  uint32_t index = line->token.line;
+  weir_status status = options->open_line(options->user, index, &line->token.line_state);
+  if (status == WEIR_OK) return WEIR_OK;
+  if (strcmp(weir_last_error(), before.text) == 0)
+    return weir__error(status, "pipeline create: open_line of line %u: %s", index, weir_status_text(status));
+  char prefix[64];
+  snprintf(prefix, sizeof prefix, "pipeline create: open_line of line %u: ", index);
+  return weir__error_prefix(status, prefix);
+}
+
 static weir_status open_lines(weir_pipeline *pipeline, const weir_pipeline_options *options) {
   for (uint32_t i = 0; i < pipeline->line_count; i++) {
     weir__pipeline_line *line = &pipeline->lines[i];
@@ -93,7 +107,7 @@ static weir_status open_lines(weir_pipeline *pipeline, const weir_pipeline_optio
     line->token.line = i;
     atomic_store_explicit(&line->pending, 1, memory_order_relaxed);
     if (options->open_line != NULL) {
-      weir_status status = options->open_line(options->user, i, &line->token.line_state);
+      weir_status status = open_line(line, options);
       if (status != WEIR_OK) return status;
     }
     pipeline->opened++;

@@ -66,8 +66,16 @@ static void count_closed(void *user, uint32_t line, void *state) {
   closed++;
 }
 
+// What fails in it is a call of Weir's.
+static weir_status open_two(void *user, uint32_t line, void **out_state) {
+  (void)out_state;
+  weir_buffer *buffer;
+  return line == 2 ? weir_buffer_create(user, 0, &buffer) : WEIR_OK;
+}
+
 static void test_line_is_refused(void **state) {
   (void)state;
+  closed = 0;
   weir_context *context = rig_context("cpu:1", 0);
   weir_stage stage = {.function = end_at_once};
   weir_pipeline *pipeline;
@@ -76,6 +84,12 @@ static void test_line_is_refused(void **state) {
   assert_int_equal(weir_pipeline_create(context, &options, &pipeline), WEIR_ERROR_IO);
   assert_null(pipeline);
   assert_int_equal(closed, 3);
+  assert_non_null(strstr(weir_last_error(), "open_line of line 3: a file could not be read or written"));
+  options.open_line = open_two;
+  options.user = context;
+  assert_int_equal(weir_pipeline_create(context, &options, &pipeline), WEIR_ERROR_INVALID_ARGUMENT);
+  assert_int_equal(closed, 5);
+  assert_non_null(strstr(weir_last_error(), "open_line of line 2: buffer create: "));
   weir_context_release(context);
 }
 
