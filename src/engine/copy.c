@@ -359,7 +359,7 @@ weir_status weir__copy(const weir__submission *by, weir_buffer *destination, uin
 }
 
 weir_status weir__check_fill(const weir_buffer *buffer, uint64_t offset, uint64_t bytes, const char *what) {
-  if (offset % sizeof(uint32_t) == 0 && bytes % sizeof(uint32_t) == 0) return WEIR_OK;
+  if (offset % sizeof(uint32_t) == 0 && (bytes % sizeof(uint32_t) == 0 || bytes == WEIR_WHOLE)) return WEIR_OK;
   return weir__error(
       WEIR_ERROR_INVALID_ARGUMENT, "%s: %llu bytes from byte %llu on of buffer %llu '%s' are no multiples of 4", what,
       (unsigned long long)bytes, (unsigned long long)offset, (unsigned long long)buffer->id, buffer->label);

@@ -343,6 +343,12 @@ static weir_status fails_by_trace_save(trouble *t) {
 static weir_status fails_by_fill(trouble *t) {
   return weir_fill(t->buffer, 1, 4, 0, NULL);
 }
+static weir_status fails_by_fill_behind(trouble *t) {
+  return weir_fill(t->buffer, 104, WEIR_WHOLE, 0, NULL);
+}
+static weir_status fails_by_graph_fill_behind(trouble *t) {
+  return weir_graph_fill(t->graph, t->buffer, 104, WEIR_WHOLE, 0, NULL);
+}
 static weir_status fails_by_create(trouble *t) {
   weir_context *context;
   (void)t;
@@ -371,6 +377,8 @@ static const struct {
     {fails_by_submit, WEIR_ERROR_OUT_OF_RANGE, "outside"},
     {fails_by_trace_save, WEIR_ERROR_INVALID_ARGUMENT, "trace save: "},
     {fails_by_fill, WEIR_ERROR_INVALID_ARGUMENT, "fill: "},
+    {fails_by_fill_behind, WEIR_ERROR_OUT_OF_RANGE, "all bytes from byte 104 on"},
+    {fails_by_graph_fill_behind, WEIR_ERROR_OUT_OF_RANGE, "all bytes from byte 104 on"},
     {fails_by_create, WEIR_ERROR_INVALID_ARGUMENT, "quantum"},
     // From here on with a task that is held.
     {fails_by_finish_for, WEIR_TIMEOUT, "finish: the time is over"},
@@ -378,7 +386,7 @@ static const struct {
     {fails_by_graph_wait, WEIR_TIMEOUT, "graph wait: "},
     {fails_by_evaluate_time, WEIR_TIMEOUT, "graph evaluate: "},
 };
-enum { CALLS = sizeof calls / sizeof *calls, FREE_CALLS = 12 };
+enum { CALLS = sizeof calls / sizeof *calls, FREE_CALLS = 14 };
 
 static weir_pipeline *make_pipeline(weir_context *context) {
   static const weir_stage stages[] = {{.name = "only", .function = fail_the_token}};
