@@ -32,6 +32,10 @@ struct weir__open_ops {
   // text. The task is issued next. Does not block.
   void (*end)(weir_device *device, weir__open *open);
 
+  // The task cannot be issued, for want of memory: waits until its work is over. By the device's thread. NULL: there is
+  // no work before the task is issued.
+  void (*await)(weir_device *device, weir__open *open);
+
   // The task was issued, and the queue may be another caller's. The lock is held.
   void (*issued)(weir_device *device, weir__open *open);
 

@@ -52,7 +52,10 @@ static void decide_open(weir__in_order_device *device, weir__operation *operatio
 }
 
 void weir__in_order_fail(weir__in_order_device *device, weir__operation *operation, weir__task *task) {
+  weir__open *open = weir__task_open(task);
   weir__in_order_drain(device);
+  if (open != NULL && open->begun && device->device.ops->opens->await != NULL)
+    device->device.ops->opens->await(&device->device, open);
   if (weir__task_fence(task) != NULL) weir__in_order_fence_destroy(device, weir__task_fence(task));
   weir__host_fail_unissued(device->device.host, task, device->lost, device->lost_text);
   if (operation == NULL) return;

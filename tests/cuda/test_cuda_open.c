@@ -15,7 +15,7 @@
 #include "weir/enqueue.h"
 #include "weir/graph.h"
 
-enum { COUNT = 64, BYTES = COUNT * 4 };
+enum { COUNT = 64, BYTES = COUNT * 4, SOON = 20000000 };
 
 static void put(const share *s, CUfunction function, void *stream, uint64_t pointer, uint32_t count, uint32_t value) {
   void *parameters[] = {&pointer, &count, &value};
@@ -556,6 +556,31 @@ static void test_failing_calls(void **state) {
   failing_allocation = false;
 }
 
+static uint32_t unissued;
+
+// There is no memory to keep track of the task when it is issued: it fails once its work is over, and not before.
+static void work_without_memory(share *s) {
+  const weir_enqueue *call;
+  weir_event *event;
+  weir_open_task *open = begin(s, share_buffer(s, COUNT), WEIR_WRITE, &call); // the first task: nothing is kept
+  put(s, s->own_held, call->queue, call->args[0].pointer, COUNT, 5);
+  weir__allocate_fail_at(failing);
+  share_ok(weir_task_end(open, NULL, 0, &event));
+  assert_int_equal(weir_event_wait(event, SOON), WEIR_TIMEOUT);
+  weir__allocate_fail_at(0);
+  share_open();
+  unissued += share_await(event) != WEIR_OK;
+  weir_finish(s->context);
+}
+
+static void test_work_without_memory(void **state) {
+  (void)state;
+  unissued = 0;
+  for (failing = 1; failing < 8; failing++)
+    share_run_with(&(weir_context_options){.devices = "cuda", .issue = WEIR_ISSUE_QUEUES}, work_without_memory);
+  assert_true(unissued > 0);
+}
+
 // ---------------------------------------------------------------------------------------------------------------
 // Other devices, graphs behind and before
 
@@ -585,9 +610,10 @@ static void test_devices(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_order),  cmocka_unit_test(test_overlap),       cmocka_unit_test(test_full_window),
-      cmocka_unit_test(test_made),   cmocka_unit_test(test_threads),       cmocka_unit_test(test_many_threads),
-      cmocka_unit_test(test_misuse), cmocka_unit_test(test_failing_calls), cmocka_unit_test(test_devices),
+      cmocka_unit_test(test_order),   cmocka_unit_test(test_overlap),       cmocka_unit_test(test_full_window),
+      cmocka_unit_test(test_made),    cmocka_unit_test(test_threads),       cmocka_unit_test(test_many_threads),
+      cmocka_unit_test(test_misuse),  cmocka_unit_test(test_failing_calls), cmocka_unit_test(test_work_without_memory),
+      cmocka_unit_test(test_devices),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

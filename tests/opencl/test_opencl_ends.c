@@ -12,9 +12,10 @@
 
 #include <cmocka.h>
 
+#include "base/allocate.h"
 #include "enqueued.h"
 
-enum { SIZE = 4096, SOON = 20000000, OUT_OF_RESOURCES = -5, MOST_MARKERS = 6 };
+enum { SIZE = 4096, SOON = 20000000, OUT_OF_RESOURCES = -5, MOST_MARKERS = 6, MOST_ALLOCATIONS = 8 };
 
 static cl_event gate; // of the last call
 static _Atomic uint32_t calls;
@@ -131,11 +132,38 @@ static void nodes_in_other_queues(void **state) {
   assert_true(called >= 3 && failed >= 1);
 }
 
+// ---------------------------------------------------------------------------------------------------------------
+// Open tasks
+
+// There is no memory to keep track of the task, when it is issued.
+static void open_tasks_without_memory(void **state) {
+  (void)state;
+  uint32_t failed = 0;
+  for (uint64_t n = 1; n <= MOST_ALLOCATIONS; n++) {
+    int64_t live = fault_loader_live();
+    begin();
+    weir_open_task *open;
+    const weir_enqueue *call;
+    weir_event *event;
+    const weir_arg arg = weir_updates(make_buffer());
+    assert_int_equal(weir_task_begin(context, &(weir_task){.args = &arg, .arg_count = 1}, &open, &call), WEIR_OK);
+    assert_int_equal(fill_behind_gate(call), WEIR_OK);
+    weir__allocate_fail_at(n);
+    assert_int_equal(weir_task_end(open, NULL, 0, &event), WEIR_OK);
+    if (expect_end_behind_gate(event) != WEIR_OK) failed++;
+    weir__allocate_fail_at(0);
+    weir_event_release(event);
+    end(live);
+  }
+  assert_true(failed >= 1);
+}
+
 int main(void) {
   fault_loader_use_or_skip(FAULT_LOADER);
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(launches_that_are_timed),
       cmocka_unit_test(nodes_in_other_queues),
+      cmocka_unit_test(open_tasks_without_memory),
   };
   return cmocka_run_group_tests_name("OpenCL: ends of commands", tests, NULL, NULL);
 }

@@ -138,6 +138,13 @@ static void end(weir_device *base, weir__open *open) {
     weir__open_accuse(open, WEIR_ERROR_TASK_FAILED, "its cl_command_queue, which is the device's, was released");
 }
 
+static void await(weir_device *base, weir__open *open) {
+  weir__opencl_device *device = weir__opencl_of(base);
+  const opencl_open *own = open->native;
+  if (own->end == NULL || device->driver->clWaitForEvents(1, &own->end) == CL_SUCCESS) return;
+  weir__opencl_finish_queue(device, queue_of(device, own)); // a command failed, or the wait
+}
+
 static void issued(weir_device *base, weir__open *open) {
   opencl_open *own = open->native;
   weir__opens_give(&weir__opencl_of(base)->base.opens, &own->slot);
@@ -154,7 +161,7 @@ static void destroy(weir_device *base, weir__open *open) {
 }
 
 const weir__open_ops weir__opencl_opens = {
-    .begin = begin, .order = order, .end = end, .issued = issued, .destroy = destroy};
+    .begin = begin, .order = order, .end = end, .await = await, .issued = issued, .destroy = destroy};
 
 // ---------------------------------------------------------------------------------------------------------------
 // The device's thread

@@ -137,6 +137,13 @@ static void end(weir_device *base, weir__open *open) {
   weir__cuda_leave(device);
 }
 
+static void await(weir_device *base, weir__open *open) {
+  weir__cuda_device *device = weir__cuda_of(base);
+  const cuda_open *own = open->native;
+  CUresult result = own->awaited ? CUDA_SUCCESS : device->driver->cuEventSynchronize(own->event);
+  if (result != CUDA_SUCCESS) weir__cuda_trouble(device, result);
+}
+
 static void issued(weir_device *base, weir__open *open) {
   cuda_open *own = open->native;
   weir__opens_give(&weir__cuda_of(base)->base.opens, &own->slot);
@@ -155,7 +162,7 @@ static void destroy(weir_device *base, weir__open *open) {
 }
 
 const weir__open_ops weir__cuda_opens = {
-    .begin = begin, .order = order, .end = end, .issued = issued, .destroy = destroy};
+    .begin = begin, .order = order, .end = end, .await = await, .issued = issued, .destroy = destroy};
 
 void weir__cuda_opens_destroy(weir__cuda_device *device) {
   for (uint32_t i = 0; device->streams != NULL && i < WEIR__MOST_OPEN; i++) {
