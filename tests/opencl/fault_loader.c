@@ -11,13 +11,17 @@
 #include "device/opencl/symbols.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static const char *chosen;
-static uint64_t left;
+static const char *chosen, *also;
+static uint64_t left, also_left;
 static int32_t chosen_result;
 static bool came;
 static _Atomic int64_t live;
 static _Atomic bool no_platforms, is_old, few_formats;
 static _Atomic uint64_t newer_calls, unfinished;
+
+enum { MOST_QUEUES = 64 };
+static cl_command_queue unflushed[MOST_QUEUES];
+static uint32_t unflushed_count;
 
 static struct {
   const void *words;
@@ -31,6 +35,14 @@ void fault_loader_fail(const char *function, uint64_t n, int32_t result) {
   left = n;
   chosen_result = result;
   came = false;
+  also_left = 0;
+  pthread_mutex_unlock(&lock);
+}
+
+void fault_loader_fail_also(const char *function, uint64_t times) {
+  pthread_mutex_lock(&lock);
+  also = function;
+  also_left = times;
   pthread_mutex_unlock(&lock);
 }
 
@@ -47,6 +59,13 @@ int64_t fault_loader_live(void) {
 
 uint64_t fault_loader_unfinished(void) {
   return atomic_load(&unfinished);
+}
+
+uint32_t fault_loader_unflushed(void) {
+  pthread_mutex_lock(&lock);
+  uint32_t count = unflushed_count;
+  pthread_mutex_unlock(&lock);
+  return count;
 }
 
 uint64_t fault_loader_left(void) {
@@ -80,22 +99,32 @@ static void of_opencl_2(void) {
   if (atomic_load(&is_old)) atomic_fetch_add(&newer_calls, 1);
 }
 
-// The result with which this call fails; CL_SUCCESS: it is passed on.
-static int32_t fails(const char *function) {
+// The result with which this call fails; CL_SUCCESS: it is passed on. `*out_too` (may be NULL): it is not the chosen call.
+static int32_t find_failure(const char *function, bool *out_too) {
   pthread_mutex_lock(&lock);
   bool now = left > 0 && strcmp(chosen, function) == 0 && --left == 0;
+  bool too = came && also_left > 0 && strcmp(also, function) == 0;
   if (now) came = true;
-  int32_t result = now ? chosen_result : CL_SUCCESS;
+  if (too) also_left--;
+  if (out_too != NULL) *out_too = too;
+  int32_t result = now || too ? chosen_result : CL_SUCCESS;
   pthread_mutex_unlock(&lock);
   return result;
 }
 
-// A call succeeded.
-static void note(const char *function) {
-  if (strcmp(function, "clFinish") == 0)
-    atomic_store(&unfinished, 0);
-  else if (strncmp(function, "clEnqueue", strlen("clEnqueue")) == 0)
-    atomic_fetch_add(&unfinished, 1);
+static int32_t fails(const char *function) {
+  return find_failure(function, NULL);
+}
+
+// A command was put into the queue, or all of them were flushed, or are over.
+static void note_queue(cl_command_queue queue, bool enqueued) {
+  pthread_mutex_lock(&lock);
+  uint32_t at = 0;
+  while (at < unflushed_count && unflushed[at] != queue) at++;
+  bool found = at < unflushed_count;
+  if (enqueued && !found && unflushed_count < MOST_QUEUES) unflushed[unflushed_count++] = queue;
+  if (!enqueued && found) unflushed[at] = unflushed[--unflushed_count];
+  pthread_mutex_unlock(&lock);
 }
 
 static void *real_loader;
@@ -150,7 +179,6 @@ bool fault_loader_available(const char **out_why) {
     cl_int result = fails(#name);                                                                                      \
     if (result == CL_SUCCESS) result = real arguments;                                                                 \
     if (result == CL_SUCCESS) atomic_fetch_add(&live, made);                                                           \
-    if (result == CL_SUCCESS) note(#name);                                                                             \
     return result;                                                                                                     \
   }
 
@@ -166,7 +194,20 @@ bool fault_loader_available(const char **out_why) {
     return object;                                                                                                     \
   }
 
-#define EVENT (event != NULL)
+// Calls that put a command into a queue, whose event the caller may want.
+#define ENQUEUE(name, parameters, arguments)                                                                           \
+  EXPORT cl_int name parameters;                                                                                       \
+  cl_int name parameters {                                                                                             \
+    cl_int(*real) parameters;                                                                                          \
+    find(#name, (void *)&real);                                                                                        \
+    cl_int result = fails(#name);                                                                                      \
+    if (result == CL_SUCCESS) result = real arguments;                                                                 \
+    if (result != CL_SUCCESS) return result;                                                                           \
+    atomic_fetch_add(&live, event != NULL);                                                                            \
+    atomic_fetch_add(&unfinished, 1);                                                                                  \
+    note_queue(queue, true);                                                                                           \
+    return result;                                                                                                     \
+  }
 
 MAKE(cl_context, clCreateContext,
      (const intptr_t *properties, cl_uint count, const cl_device_id *devices,
@@ -199,7 +240,18 @@ MAKE(cl_kernel, clCreateKernel, (cl_program program, const char *name, cl_int *r
 MAKE(cl_event, clCreateUserEvent, (cl_context context, cl_int *result), (context, result))
 
 PASS(clReleaseContext, (cl_context context), (context), -1)
-PASS(clReleaseCommandQueue, (cl_command_queue queue), (queue), -1)
+// It flushes.
+EXPORT cl_int clReleaseCommandQueue(cl_command_queue queue);
+cl_int clReleaseCommandQueue(cl_command_queue queue) {
+  cl_int (*real)(cl_command_queue queue);
+  find("clReleaseCommandQueue", (void *)&real);
+  cl_int result = fails("clReleaseCommandQueue");
+  if (result == CL_SUCCESS) note_queue(queue, false);
+  if (result == CL_SUCCESS) result = real(queue);
+  if (result == CL_SUCCESS) atomic_fetch_sub(&live, 1);
+  return result;
+}
+
 PASS(clReleaseProgram, (cl_program program), (program), -1)
 PASS(clReleaseKernel, (cl_kernel kernel), (kernel), -1)
 PASS(clReleaseEvent, (cl_event event), (event), -1)
@@ -240,61 +292,81 @@ PASS(clGetKernelWorkGroupInfo,
      (kernel, device, name, size, value, value_size), 0)
 PASS(clSetKernelArg, (cl_kernel kernel, cl_uint index, size_t size, const void *value), (kernel, index, size, value), 0)
 PASS(clSetKernelArgSVMPointer, (cl_kernel kernel, cl_uint index, const void *pointer), (kernel, index, pointer), 0)
-PASS(clEnqueueNDRangeKernel,
-     (cl_command_queue queue, cl_kernel kernel, cl_uint dimensions, const size_t *offset, const size_t *global,
-      const size_t *local, WEIR__OPENCL_WAITS),
-     (queue, kernel, dimensions, offset, global, local, wait_count, waits, event), EVENT)
-PASS(clEnqueueSVMMemcpy,
-     (cl_command_queue queue, cl_bool blocking, void *to, const void *from, size_t size, WEIR__OPENCL_WAITS),
-     (queue, blocking, to, from, size, wait_count, waits, event), EVENT)
-PASS(clEnqueueSVMMemFill,
-     (cl_command_queue queue, void *to, const void *pattern, size_t pattern_size, size_t size, WEIR__OPENCL_WAITS),
-     (queue, to, pattern, pattern_size, size, wait_count, waits, event), EVENT)
+ENQUEUE(clEnqueueNDRangeKernel,
+        (cl_command_queue queue, cl_kernel kernel, cl_uint dimensions, const size_t *offset, const size_t *global,
+         const size_t *local, WEIR__OPENCL_WAITS),
+        (queue, kernel, dimensions, offset, global, local, wait_count, waits, event))
+ENQUEUE(clEnqueueSVMMemcpy,
+        (cl_command_queue queue, cl_bool blocking, void *to, const void *from, size_t size, WEIR__OPENCL_WAITS),
+        (queue, blocking, to, from, size, wait_count, waits, event))
+ENQUEUE(clEnqueueSVMMemFill,
+        (cl_command_queue queue, void *to, const void *pattern, size_t pattern_size, size_t size, WEIR__OPENCL_WAITS),
+        (queue, to, pattern, pattern_size, size, wait_count, waits, event))
 PASS(clGetMemObjectInfo, (cl_mem memory, cl_uint name, size_t size, void *value, size_t *value_size),
      (memory, name, size, value, value_size), 0)
-PASS(clEnqueueReadBuffer,
-     (cl_command_queue queue, cl_mem from, cl_bool blocking, size_t offset, size_t size, void *to, WEIR__OPENCL_WAITS),
-     (queue, from, blocking, offset, size, to, wait_count, waits, event), EVENT)
-PASS(clEnqueueWriteBuffer,
-     (cl_command_queue queue, cl_mem to, cl_bool blocking, size_t offset, size_t size, const void *from,
-      WEIR__OPENCL_WAITS),
-     (queue, to, blocking, offset, size, from, wait_count, waits, event), EVENT)
-PASS(clEnqueueCopyBuffer,
-     (cl_command_queue queue, cl_mem from, cl_mem to, size_t from_offset, size_t to_offset, size_t size,
-      WEIR__OPENCL_WAITS),
-     (queue, from, to, from_offset, to_offset, size, wait_count, waits, event), EVENT)
-PASS(clEnqueueFillBuffer,
-     (cl_command_queue queue, cl_mem to, const void *pattern, size_t pattern_size, size_t offset, size_t size,
-      WEIR__OPENCL_WAITS),
-     (queue, to, pattern, pattern_size, offset, size, wait_count, waits, event), EVENT)
-PASS(clEnqueueReadImage,
-     (cl_command_queue queue, cl_mem from, cl_bool blocking, const size_t *origin, const size_t *region,
-      size_t row_pitch, size_t slice_pitch, void *to, WEIR__OPENCL_WAITS),
-     (queue, from, blocking, origin, region, row_pitch, slice_pitch, to, wait_count, waits, event), EVENT)
-PASS(clEnqueueWriteImage,
-     (cl_command_queue queue, cl_mem to, cl_bool blocking, const size_t *origin, const size_t *region, size_t row_pitch,
-      size_t slice_pitch, const void *from, WEIR__OPENCL_WAITS),
-     (queue, to, blocking, origin, region, row_pitch, slice_pitch, from, wait_count, waits, event), EVENT)
-PASS(clEnqueueFillImage,
-     (cl_command_queue queue, cl_mem to, const void *color, const size_t *origin, const size_t *region,
-      WEIR__OPENCL_WAITS),
-     (queue, to, color, origin, region, wait_count, waits, event), EVENT)
-PASS(clEnqueueCopyImage,
-     (cl_command_queue queue, cl_mem from, cl_mem to, const size_t *from_origin, const size_t *to_origin,
-      const size_t *region, WEIR__OPENCL_WAITS),
-     (queue, from, to, from_origin, to_origin, region, wait_count, waits, event), EVENT)
-PASS(clEnqueueCopyImageToBuffer,
-     (cl_command_queue queue, cl_mem from, cl_mem to, const size_t *origin, const size_t *region, size_t offset,
-      WEIR__OPENCL_WAITS),
-     (queue, from, to, origin, region, offset, wait_count, waits, event), EVENT)
-PASS(clEnqueueCopyBufferToImage,
-     (cl_command_queue queue, cl_mem from, cl_mem to, size_t offset, const size_t *origin, const size_t *region,
-      WEIR__OPENCL_WAITS),
-     (queue, from, to, offset, origin, region, wait_count, waits, event), EVENT)
-PASS(clEnqueueMarkerWithWaitList, (cl_command_queue queue, WEIR__OPENCL_WAITS), (queue, wait_count, waits, event),
-     EVENT)
-PASS(clFlush, (cl_command_queue queue), (queue), 0)
-PASS(clFinish, (cl_command_queue queue), (queue), 0)
+ENQUEUE(clEnqueueReadBuffer,
+        (cl_command_queue queue, cl_mem from, cl_bool blocking, size_t offset, size_t size, void *to,
+         WEIR__OPENCL_WAITS),
+        (queue, from, blocking, offset, size, to, wait_count, waits, event))
+ENQUEUE(clEnqueueWriteBuffer,
+        (cl_command_queue queue, cl_mem to, cl_bool blocking, size_t offset, size_t size, const void *from,
+         WEIR__OPENCL_WAITS),
+        (queue, to, blocking, offset, size, from, wait_count, waits, event))
+ENQUEUE(clEnqueueCopyBuffer,
+        (cl_command_queue queue, cl_mem from, cl_mem to, size_t from_offset, size_t to_offset, size_t size,
+         WEIR__OPENCL_WAITS),
+        (queue, from, to, from_offset, to_offset, size, wait_count, waits, event))
+ENQUEUE(clEnqueueFillBuffer,
+        (cl_command_queue queue, cl_mem to, const void *pattern, size_t pattern_size, size_t offset, size_t size,
+         WEIR__OPENCL_WAITS),
+        (queue, to, pattern, pattern_size, offset, size, wait_count, waits, event))
+ENQUEUE(clEnqueueReadImage,
+        (cl_command_queue queue, cl_mem from, cl_bool blocking, const size_t *origin, const size_t *region,
+         size_t row_pitch, size_t slice_pitch, void *to, WEIR__OPENCL_WAITS),
+        (queue, from, blocking, origin, region, row_pitch, slice_pitch, to, wait_count, waits, event))
+ENQUEUE(clEnqueueWriteImage,
+        (cl_command_queue queue, cl_mem to, cl_bool blocking, const size_t *origin, const size_t *region,
+         size_t row_pitch, size_t slice_pitch, const void *from, WEIR__OPENCL_WAITS),
+        (queue, to, blocking, origin, region, row_pitch, slice_pitch, from, wait_count, waits, event))
+ENQUEUE(clEnqueueFillImage,
+        (cl_command_queue queue, cl_mem to, const void *color, const size_t *origin, const size_t *region,
+         WEIR__OPENCL_WAITS),
+        (queue, to, color, origin, region, wait_count, waits, event))
+ENQUEUE(clEnqueueCopyImage,
+        (cl_command_queue queue, cl_mem from, cl_mem to, const size_t *from_origin, const size_t *to_origin,
+         const size_t *region, WEIR__OPENCL_WAITS),
+        (queue, from, to, from_origin, to_origin, region, wait_count, waits, event))
+ENQUEUE(clEnqueueCopyImageToBuffer,
+        (cl_command_queue queue, cl_mem from, cl_mem to, const size_t *origin, const size_t *region, size_t offset,
+         WEIR__OPENCL_WAITS),
+        (queue, from, to, origin, region, offset, wait_count, waits, event))
+ENQUEUE(clEnqueueCopyBufferToImage,
+        (cl_command_queue queue, cl_mem from, cl_mem to, size_t offset, const size_t *origin, const size_t *region,
+         WEIR__OPENCL_WAITS),
+        (queue, from, to, offset, origin, region, wait_count, waits, event))
+ENQUEUE(clEnqueueMarkerWithWaitList, (cl_command_queue queue, WEIR__OPENCL_WAITS), (queue, wait_count, waits, event))
+EXPORT cl_int clFlush(cl_command_queue queue);
+cl_int clFlush(cl_command_queue queue) {
+  cl_int (*real)(cl_command_queue queue);
+  find("clFlush", (void *)&real);
+  cl_int result = fails("clFlush");
+  if (result == CL_SUCCESS) result = real(queue);
+  if (result == CL_SUCCESS) note_queue(queue, false);
+  return result;
+}
+
+EXPORT cl_int clFinish(cl_command_queue queue);
+cl_int clFinish(cl_command_queue queue) {
+  cl_int (*real)(cl_command_queue queue);
+  find("clFinish", (void *)&real);
+  cl_int result = fails("clFinish");
+  if (result == CL_SUCCESS) result = real(queue);
+  if (result != CL_SUCCESS) return result;
+  atomic_store(&unfinished, 0);
+  note_queue(queue, false);
+  return result;
+}
+
 PASS(clWaitForEvents, (cl_uint count, const cl_event *events), (count, events), 0)
 PASS(clGetEventProfilingInfo, (cl_event event, cl_uint name, size_t size, void *value, size_t *value_size),
      (event, name, size, value, value_size), 0)
@@ -375,7 +447,9 @@ EXPORT cl_int clGetEventInfo(cl_event event, cl_uint name, size_t size, void *va
 cl_int clGetEventInfo(cl_event event, cl_uint name, size_t size, void *value, size_t *value_size) {
   cl_int (*real)(cl_event event, cl_uint name, size_t size, void *value, size_t *value_size);
   find("clGetEventInfo", (void *)&real);
-  cl_int status = fails("clGetEventInfo");
+  bool too;
+  cl_int status = find_failure("clGetEventInfo", &too);
+  if (too) return status;
   if (status == CL_SUCCESS) return real(event, name, size, value, value_size);
   memcpy(value, &status, sizeof status);
   return CL_SUCCESS;

@@ -27,6 +27,10 @@ static inline void fault_loader_use_or_skip(const char *path) {
 // event, is then the result.
 void fault_loader_fail(const char *function, uint64_t n, int32_t result);
 
+// Once that call has come, the next calls of this function fail, too, so many `times`; a status is not told then. Said
+// after fault_loader_fail.
+void fault_loader_fail_also(const char *function, uint64_t times);
+
 // Whether that call came.
 bool fault_loader_failed(void);
 
@@ -40,6 +44,9 @@ enum { FAULT_LOADER_ALIGNMENT = 512 };
 
 // Commands that were enqueued in any queue since a clFinish succeeded for any.
 uint64_t fault_loader_unfinished(void);
+
+// Queues with commands that were not flushed since they were enqueued.
+uint32_t fault_loader_unflushed(void);
 
 // No platform is listed; devices are of OpenCL 1.2, and want sub-buffers to begin at multiples of FAULT_LOADER_ALIGNMENT. How many calls there were then of functions that came later.
 void fault_loader_hide(bool platforms, bool newer);

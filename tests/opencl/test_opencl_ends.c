@@ -106,8 +106,7 @@ static void launches_that_are_timed(void **state) {
 }
 
 // A node in another queue than the launch's fails after it has put commands there.
-static void nodes_in_other_queues(void **state) {
-  (void)state;
+static void nodes_in_other_queues(bool twice) {
   uint32_t called = 0, failed = 0;
   for (uint64_t n = 1; n <= MOST_MARKERS; n++) {
     int64_t live = fault_loader_live();
@@ -121,6 +120,7 @@ static void nodes_in_other_queues(void **state) {
     assert_int_equal(weir_graph_fill(graph, first, 0, SIZE, 9, NULL), WEIR_OK);
     assert_int_equal(weir_graph_add(graph, &task, NULL), WEIR_OK);
     fault_loader_fail("clEnqueueMarkerWithWaitList", n, OUT_OF_RESOURCES);
+    fault_loader_fail_also("clEnqueueMarkerWithWaitList", twice);
     assert_int_equal(weir_graph_launch(graph, &event), WEIR_OK);
     if (is_called(event)) {
       called++;
@@ -130,6 +130,12 @@ static void nodes_in_other_queues(void **state) {
     end(live);
   }
   assert_true(called >= 3 && failed >= 1);
+}
+
+static void launches_that_fail(void **state) {
+  (void)state;
+  nodes_in_other_queues(false);
+  nodes_in_other_queues(true);
 }
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -158,12 +164,89 @@ static void open_tasks_without_memory(void **state) {
   assert_true(failed >= 1);
 }
 
+// ---------------------------------------------------------------------------------------------------------------
+// Devices that are lost
+
+// No event stands for the end of a task, and the driver does not wait for it either.
+static void end_without_event(weir_enqueue_function function) {
+  int64_t live = fault_loader_live();
+  begin();
+  weir_event *event;
+  weir_buffer *buffer = make_buffer();
+  fault_loader_fail("clEnqueueMarkerWithWaitList", 1, OUT_OF_RESOURCES);
+  fault_loader_fail_also("clFinish", 1);
+  submit(enqueued_kernel("held", &(weir_enqueue_code){.function = function}), buffer, &event);
+  assert_true(is_called(event));
+  assert_int_equal(expect_end_behind_gate(event), WEIR_ERROR_DEVICE_LOST);
+  assert_int_equal(weir_finish(context), WEIR_ERROR_DEVICE_LOST);
+  weir_event_release(event);
+  end(live);
+}
+
+static void ends_that_no_event_tells(void **state) {
+  (void)state;
+  end_without_event(fill_behind_gate);
+}
+
+static void ends_of_open_tasks(void **state) {
+  (void)state;
+  int64_t live = fault_loader_live();
+  begin();
+  weir_open_task *open;
+  const weir_enqueue *call;
+  weir_event *event;
+  const weir_arg arg = weir_updates(make_buffer());
+  assert_int_equal(weir_task_begin(context, &(weir_task){.args = &arg, .arg_count = 1}, &open, &call), WEIR_OK);
+  assert_int_equal(fill_behind_gate(call), WEIR_OK);
+  fault_loader_fail("clEnqueueMarkerWithWaitList", 1, OUT_OF_RESOURCES);
+  fault_loader_fail_also("clFinish", 1);
+  assert_int_equal(weir_task_end(open, NULL, 0, &event), WEIR_OK);
+  assert_int_equal(expect_end_behind_gate(event), WEIR_ERROR_DEVICE_LOST);
+  weir_event_release(event);
+  end(live);
+}
+
+static weir_event *hold_and_lose(const char *function, const char *also) {
+  weir_event *event;
+  begin();
+  weir_buffer *buffer = make_buffer();
+  fault_loader_fail(function, 1, OUT_OF_RESOURCES);
+  fault_loader_fail_also(also, 3);
+  submit(enqueued_kernel("held", &behind_gate), buffer, &event);
+  assert_true(is_called(event));
+  return event;
+}
+
+// The device is lost for a status; then the driver does not tell statuses for some time.
+static void statuses_that_are_refused(void **state) {
+  (void)state;
+  int64_t live = fault_loader_live();
+  weir_event *event = hold_and_lose("clGetEventInfo", "clGetEventInfo");
+  assert_int_equal(expect_end_behind_gate(event), WEIR_ERROR_DEVICE_LOST);
+  weir_event_release(event);
+  end(live);
+}
+
+// What was not flushed would never end on some drivers.
+static void flushes_that_are_refused(void **state) {
+  (void)state;
+  int64_t live = fault_loader_live();
+  weir_event *event = hold_and_lose("clFlush", "");
+  assert_int_equal(weir_event_wait(event, SOON), WEIR_TIMEOUT);
+  assert_true(fault_loader_failed());
+  assert_int_equal(fault_loader_unflushed(), 0);
+  assert_int_equal(expect_end_behind_gate(event), WEIR_ERROR_DEVICE_LOST);
+  weir_event_release(event);
+  end(live);
+}
+
 int main(void) {
   fault_loader_use_or_skip(FAULT_LOADER);
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(launches_that_are_timed),
-      cmocka_unit_test(nodes_in_other_queues),
-      cmocka_unit_test(open_tasks_without_memory),
+      cmocka_unit_test(launches_that_are_timed),   cmocka_unit_test(launches_that_fail),
+      cmocka_unit_test(open_tasks_without_memory), cmocka_unit_test(ends_that_no_event_tells),
+      cmocka_unit_test(ends_of_open_tasks),
+      cmocka_unit_test(statuses_that_are_refused), cmocka_unit_test(flushes_that_are_refused),
   };
   return cmocka_run_group_tests_name("OpenCL: ends of commands", tests, NULL, NULL);
 }

@@ -8,8 +8,8 @@
 
 void weir__opencl_flush_queue(weir__opencl_device *device, uint32_t queue) {
   if (!device->queues[queue].unflushed) return;
-  device->queues[queue].unflushed = false;
   cl_int result = device->driver->clFlush(device->queues[queue].queue);
+  device->queues[queue].unflushed = result != CL_SUCCESS;
   if (result != CL_SUCCESS) weir__opencl_trouble(device, result);
 }
 
@@ -20,7 +20,9 @@ void weir__opencl_flush(weir__opencl_device *device) {
 void weir__opencl_finish_queue(weir__opencl_device *device, uint32_t queue) {
   weir__opencl_flush_queue(device, queue);
   cl_int result = device->driver->clFinish(device->queues[queue].queue);
-  if (result != CL_SUCCESS) weir__opencl_trouble(device, result);
+  if (result == CL_SUCCESS) return;
+  device->unseen = true;
+  weir__opencl_trouble(device, result);
 }
 
 cl_int weir__opencl_enqueue_marker(weir__opencl_device *device, uint32_t queue, const weir__opencl_waits *waits,

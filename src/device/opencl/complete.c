@@ -103,10 +103,37 @@ void weir__opencl_ask_to_ring(weir__opencl_device *device, bool lags) {
   }
 }
 
-static bool all_ended(const weir__in_order_device *base) {
+// Whether the driver says so: an answer that it refuses says nothing.
+static bool has_ended(const weir__opencl_device *device, cl_event event) {
+  cl_int status = CL_COMPLETE;
+  return event == NULL || (device->driver->clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status,
+                                                          &status, NULL) == CL_SUCCESS &&
+                           status <= CL_COMPLETE);
+}
+
+// Puts a marker behind all that is in each queue. False: not yet.
+static bool mark_ends(weir__opencl_device *device) {
+  const weir__opencl_waits none = {.count = 0};
+  for (uint32_t i = 0; i < device->base.queue_count; i++) {
+    weir__opencl_queue *queue = &device->queues[i];
+    if (queue->end != NULL) continue;
+    if (weir__opencl_enqueue_marker(device, i, &none, &queue->end) != CL_SUCCESS) {
+      queue->end = NULL;
+      return false;
+    }
+    queue->unflushed = true;
+  }
+  return true;
+}
+
+static bool all_ended(weir__opencl_device *device) {
+  const weir__in_order_device *base = &device->base;
+  if (device->unseen && !mark_ends(device)) return false;
+  weir__opencl_flush(device);
   for (uint32_t i = 0; i < base->queue_count; i++) {
+    if (!has_ended(device, device->queues[i].end)) return false;
     for (const weir__operation *operation = base->in_flight[i].first; operation != NULL; operation = operation->next) {
-      if (status_of((const weir__opencl_device *)(const void *)base, operation) > CL_COMPLETE) return false;
+      if (!has_ended(device, ((const weir__opencl_operation *)(const void *)operation)->event)) return false;
     }
   }
   return true;
@@ -123,8 +150,16 @@ void weir__opencl_drain(weir__in_order_device *base) {
   weir__opencl_device *device = weir__opencl_of_in_order(base);
   uint64_t start = weir__clock_ns();
   const struct timespec nap = {.tv_nsec = 200000};
-  while (!all_ended(base) && weir__clock_ns() - start < LAST_WAIT_NS) nanosleep(&nap, NULL);
-  device->stuck = device->stuck || !all_ended(base);
+  bool ended = all_ended(device);
+  while (!ended && weir__clock_ns() - start < LAST_WAIT_NS) {
+    nanosleep(&nap, NULL);
+    ended = all_ended(device);
+  }
+  if (!ended) device->stuck = true;
+  for (uint32_t i = 0; i < base->queue_count; i++) {
+    if (ended && device->queues[i].end != NULL) device->driver->clReleaseEvent(device->queues[i].end);
+    if (ended) device->queues[i].end = NULL;
+  }
 }
 
 void weir__opencl_await(weir__in_order_device *base) {

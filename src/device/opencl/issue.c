@@ -69,7 +69,9 @@ static void mark(weir__opencl_device *device, weir__opencl_operation *operation,
   weir__opencl_flush(device);
   weir__opencl_finish_queue(device, queue);
   cl_int result = waits->count > 0 ? device->driver->clWaitForEvents(waits->count, waits->events) : CL_SUCCESS;
-  if (result != CL_SUCCESS) weir__opencl_trouble(device, result);
+  if (result == CL_SUCCESS) return;
+  device->unseen = true;
+  weir__opencl_trouble(device, result);
 }
 
 // Events of other queues are only waited for once these are flushed.

@@ -174,6 +174,7 @@ bool weir__opencl_place_open(weir__opencl_device *device, weir__opencl_operation
   if (base->queue_count == device->own_queues) weir__in_order_widen(base, WEIR__MOST_OPEN);
   *out_choice = weir__queues_issue(base->queues, base->operations.places, count, queue_of(device, own));
   if (out_choice->task == NULL) return false;
+  if (open->begun && own->end == NULL) device->unseen = true; // it was waited for, or that failed
   operation->start = own->start;
   operation->event = own->end;
   own->start = own->end = NULL;

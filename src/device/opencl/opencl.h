@@ -42,6 +42,7 @@ typedef struct weir__opencl_queue {
   bool unflushed;
   bool guarded;      // WEIR__OPENCL_GUARDS more references are held, since functions of the caller's get it (enqueue.c)
   bool was_released; // by one of them: how many are left is not known
+  cl_event end;      // of a marker behind all that is in it, where the device was lost; NULL: none
 } weir__opencl_queue;
 
 typedef struct weir__opencl_program weir__opencl_program;
@@ -75,6 +76,7 @@ typedef struct weir__opencl_device {
   // Of the thread alone.
   weir__opencl_queue *queues; // its own, then those of open tasks, as far as they were made (open_task.h)
   uint64_t reported;          // tasks that had been taken when it last reported
+  bool unseen;                // some commands have ended, or not, without an event that tells
   bool stuck;                 // commands of the lost device never ended
   int64_t clock_offset_ns;    // of the device's clock to the context's
   uint64_t clock_set_ns;      // when that was measured; 0: never
@@ -138,7 +140,7 @@ void weir__opencl_drain(weir__in_order_device *device);
 // Commands (commands.c).
 void weir__opencl_flush(weir__opencl_device *device);
 void weir__opencl_flush_queue(weir__opencl_device *device, uint32_t queue);
-// Waits for all that is in a queue, where there is no event to wait for.
+// Waits for all that is in a queue, where there is no event to wait for. The device is lost where that fails.
 void weir__opencl_finish_queue(weir__opencl_device *device, uint32_t queue);
 // A command that comes after all that is before it in the queue, and after the waits, which stay as they are.
 cl_int weir__opencl_enqueue_marker(weir__opencl_device *device, uint32_t queue, const weir__opencl_waits *waits,
