@@ -167,18 +167,36 @@ static void open_tasks_without_memory(void **state) {
 // ---------------------------------------------------------------------------------------------------------------
 // Devices that are lost
 
+static weir_kernel *next_kernel;
+static weir_buffer *next_buffer;
+static _Atomic uint32_t next_calls;
+
+static weir_status count_next(const weir_enqueue *call) {
+  (void)call;
+  atomic_fetch_add(&next_calls, 1);
+  return WEIR_OK;
+}
+
+// Submits a task that comes after this one, too: the device's thread takes it next.
+static weir_status fill_and_submit(const weir_enqueue *call) {
+  submit(next_kernel, next_buffer, NULL);
+  return fill_behind_gate(call);
+}
+
 // No event stands for the end of a task, and the driver does not wait for it either.
 static void end_without_event(weir_enqueue_function function) {
   int64_t live = fault_loader_live();
   begin();
   weir_event *event;
-  weir_buffer *buffer = make_buffer();
+  next_kernel = enqueued_kernel("next", &(weir_enqueue_code){.function = count_next});
+  next_buffer = make_buffer();
   fault_loader_fail("clEnqueueMarkerWithWaitList", 1, OUT_OF_RESOURCES);
   fault_loader_fail_also("clFinish", 1);
-  submit(enqueued_kernel("held", &(weir_enqueue_code){.function = function}), buffer, &event);
+  submit(enqueued_kernel("held", &(weir_enqueue_code){.function = function}), next_buffer, &event);
   assert_true(is_called(event));
   assert_int_equal(expect_end_behind_gate(event), WEIR_ERROR_DEVICE_LOST);
   assert_int_equal(weir_finish(context), WEIR_ERROR_DEVICE_LOST);
+  assert_int_equal(atomic_load(&next_calls), 0);
   weir_event_release(event);
   end(live);
 }
@@ -186,6 +204,11 @@ static void end_without_event(weir_enqueue_function function) {
 static void ends_that_no_event_tells(void **state) {
   (void)state;
   end_without_event(fill_behind_gate);
+}
+
+static void tasks_behind_such_an_end(void **state) {
+  (void)state;
+  end_without_event(fill_and_submit);
 }
 
 static void ends_of_open_tasks(void **state) {
@@ -245,7 +268,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(launches_that_are_timed),   cmocka_unit_test(launches_that_fail),
       cmocka_unit_test(open_tasks_without_memory), cmocka_unit_test(ends_that_no_event_tells),
-      cmocka_unit_test(ends_of_open_tasks),
+      cmocka_unit_test(tasks_behind_such_an_end),  cmocka_unit_test(ends_of_open_tasks),
       cmocka_unit_test(statuses_that_are_refused), cmocka_unit_test(flushes_that_are_refused),
   };
   return cmocka_run_group_tests_name("OpenCL: ends of commands", tests, NULL, NULL);

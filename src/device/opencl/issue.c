@@ -113,7 +113,8 @@ bool weir__opencl_enqueue(weir__in_order_device *base, weir__operation *head, ui
   choice.task->user = operation;
   choice.task->recorded = true;
   bool is_there = weir__task_open(task) != NULL && weir__task_open(task)->begun; // the caller has put it there
-  if (base->lost == WEIR_OK && !is_there) {
+  // A device in trouble may have no event for what the task comes after.
+  if (weir__in_order_is_well(base) && !is_there) {
     weir__opencl_waits waits;
     collect_waits(device, &choice, &waits);
     cl_int result = head->status == WEIR_OK ? launch(device, operation, &waits) : CL_SUCCESS;
