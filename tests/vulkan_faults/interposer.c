@@ -23,9 +23,10 @@ typedef struct timeline {
 static struct {
   pthread_mutex_t mutex;
   const char *name, *failed;
-  uint64_t n, seen;
+  uint64_t n, times, seen;
   VkResult result;
   bool lost;
+  uint64_t undefined_used;
   int64_t live;
   timeline timelines[MOST_SEMAPHORES];
   VkQueue busy[MOST_QUEUES]; // with a submission that signals nothing: only an idle queue tells its end
@@ -43,7 +44,7 @@ static PFN_vkGetDeviceProcAddr real_device;
   X(DescriptorPool) X(CommandPool) X(QueryPool) X(Fence)
 #define OTHERS(X) \
   X(vkDestroyDevice) X(vkDeviceWaitIdle) X(vkQueueSubmit) X(vkQueueWaitIdle) X(vkAllocateMemory) X(vkFreeMemory) \
-  X(vkMapMemory) X(vkBindBufferMemory) X(vkGetBufferMemoryRequirements) X(vkGetImageMemoryRequirements) \
+  X(vkMapMemory) X(vkBindBufferMemory) X(vkBindImageMemory) X(vkWaitForFences) X(vkResetFences) X(vkGetBufferMemoryRequirements) X(vkGetImageMemoryRequirements) \
   X(vkAllocateDescriptorSets) X(vkAllocateCommandBuffers) X(vkBeginCommandBuffer) X(vkEndCommandBuffer) \
   X(vkResetCommandPool) X(vkCreateSemaphore) X(vkDestroySemaphore) X(vkGetSemaphoreCounterValue) X(vkWaitSemaphores) \
   X(vkSignalSemaphore) X(vkGetQueryPoolResults) X(vkCreateComputePipelines) X(vkDestroyPipeline)
@@ -76,7 +77,7 @@ static VkResult enter(const char *name, bool can_lose) {
   VkResult result = state.lost && can_lose ? VK_ERROR_DEVICE_LOST : VK_SUCCESS;
   bool named = state.name == NULL ? !asks(name) : strcmp(state.name, name) == 0;
   bool counts = state.n > 0 && !state.lost && named && (can_lose || state.result != VK_ERROR_DEVICE_LOST);
-  if (counts && ++state.seen == state.n) {
+  if (counts && ++state.seen >= state.n && state.seen - state.n < state.times) {
     state.failed = name;
     result = state.result;
     if (result == VK_ERROR_DEVICE_LOST) {
@@ -86,6 +87,17 @@ static VkResult enter(const char *name, bool can_lose) {
   }
   pthread_mutex_unlock(&state.mutex);
   return result;
+}
+
+// What a call that failed leaves where its result would be: Vulkan does not say.
+#define UNDEFINED 0xdeadbeefdeadbe00u
+
+// Whether an object is to be destroyed: not if it is none.
+static bool is_object(uint64_t object) {
+  pthread_mutex_lock(&state.mutex);
+  state.undefined_used += object == UNDEFINED;
+  pthread_mutex_unlock(&state.mutex);
+  return object != 0 && object != UNDEFINED;
 }
 
 static void count(int64_t change) {
@@ -139,12 +151,16 @@ static const char *memory_kind(void) {
                                                      const VkAllocationCallbacks *allocator, Vk##kind *out) {          \
     VkResult result = enter("vkCreate" #kind, false);                                                                  \
     if (result == VK_SUCCESS) result = real.vkCreate##kind(device, info, allocator, out);                              \
-    if (result == VK_SUCCESS) count(1);                                                                                \
+    if (result == VK_SUCCESS)                                                                                          \
+      count(1);                                                                                                        \
+    else                                                                                                               \
+      *out = (Vk##kind)UNDEFINED;                                                                                      \
     return result;                                                                                                     \
   }                                                                                                                    \
   static VKAPI_ATTR void VKAPI_CALL destroy##kind(VkDevice device, Vk##kind object,                                    \
                                                   const VkAllocationCallbacks *allocator) {                            \
-    if (object != VK_NULL_HANDLE) count(-1);                                                                           \
+    if (!is_object((uint64_t)object)) return;                                                                          \
+    count(-1);                                                                                                         \
     real.vkDestroy##kind(device, object, allocator);                                                                   \
   }
 CREATES(WRAPPER)
@@ -154,7 +170,10 @@ static VKAPI_ATTR VkResult VKAPI_CALL my_vkCreateDevice(VkPhysicalDevice physica
                                                         const VkAllocationCallbacks *allocator, VkDevice *out) {
   VkResult result = enter("vkCreateDevice", false);
   if (result == VK_SUCCESS) result = real_create_device(physical, info, allocator, out);
-  if (result != VK_SUCCESS) return result;
+  if (result != VK_SUCCESS) {
+    *out = (VkDevice)UNDEFINED;
+    return result;
+  }
   count(1);
 #define LOOK_UP(kind)                                                                                                  \
   real.vkCreate##kind = (PFN_vkCreate##kind)real_device(*out, "vkCreate" #kind);                                       \
@@ -169,7 +188,8 @@ static VKAPI_ATTR VkResult VKAPI_CALL my_vkCreateDevice(VkPhysicalDevice physica
 }
 
 static VKAPI_ATTR void VKAPI_CALL my_vkDestroyDevice(VkDevice device, const VkAllocationCallbacks *allocator) {
-  if (device != VK_NULL_HANDLE) count(-1);
+  if (!is_object((uint64_t)device)) return;
+  count(-1);
   real.vkDestroyDevice(device, allocator);
 }
 
@@ -223,26 +243,49 @@ static VKAPI_ATTR VkResult VKAPI_CALL my_vkAllocateMemory(VkDevice device, const
   VkMemoryAllocateInfo copy = *info;
   if (memory_kind() != NULL) copy.memoryTypeIndex = 0;
   if (result == VK_SUCCESS) result = real.vkAllocateMemory(device, &copy, allocator, out);
-  if (result == VK_SUCCESS) count(1);
+  if (result == VK_SUCCESS)
+    count(1);
+  else
+    *out = (VkDeviceMemory)UNDEFINED;
   return result;
 }
 
 static VKAPI_ATTR void VKAPI_CALL my_vkFreeMemory(VkDevice device, VkDeviceMemory memory,
                                                   const VkAllocationCallbacks *allocator) {
-  if (memory != VK_NULL_HANDLE) count(-1);
+  if (!is_object((uint64_t)memory)) return;
+  count(-1);
   real.vkFreeMemory(device, memory, allocator);
 }
 
 static VKAPI_ATTR VkResult VKAPI_CALL my_vkMapMemory(VkDevice device, VkDeviceMemory memory, VkDeviceSize offset,
                                                      VkDeviceSize size, VkMemoryMapFlags flags, void **data) {
   VkResult result = enter("vkMapMemory", false);
-  return result == VK_SUCCESS ? real.vkMapMemory(device, memory, offset, size, flags, data) : result;
+  if (result == VK_SUCCESS) return real.vkMapMemory(device, memory, offset, size, flags, data);
+  *data = (void *)UNDEFINED;
+  return result;
 }
 
 static VKAPI_ATTR VkResult VKAPI_CALL my_vkBindBufferMemory(VkDevice device, VkBuffer buffer, VkDeviceMemory memory,
                                                             VkDeviceSize offset) {
   VkResult result = enter("vkBindBufferMemory", false);
   return result == VK_SUCCESS ? real.vkBindBufferMemory(device, buffer, memory, offset) : result;
+}
+
+static VKAPI_ATTR VkResult VKAPI_CALL my_vkBindImageMemory(VkDevice device, VkImage image, VkDeviceMemory memory,
+                                                           VkDeviceSize offset) {
+  VkResult result = enter("vkBindImageMemory", false);
+  return result == VK_SUCCESS ? real.vkBindImageMemory(device, image, memory, offset) : result;
+}
+
+static VKAPI_ATTR VkResult VKAPI_CALL my_vkWaitForFences(VkDevice device, uint32_t fences, const VkFence *list,
+                                                         VkBool32 all, uint64_t timeout) {
+  VkResult result = enter("vkWaitForFences", true);
+  return result == VK_SUCCESS ? real.vkWaitForFences(device, fences, list, all, timeout) : result;
+}
+
+static VKAPI_ATTR VkResult VKAPI_CALL my_vkResetFences(VkDevice device, uint32_t fences, const VkFence *list) {
+  VkResult result = enter("vkResetFences", false);
+  return result == VK_SUCCESS ? real.vkResetFences(device, fences, list) : result;
 }
 
 static VKAPI_ATTR void VKAPI_CALL my_vkGetBufferMemoryRequirements(VkDevice device, VkBuffer buffer,
@@ -293,7 +336,10 @@ static VKAPI_ATTR VkResult VKAPI_CALL my_vkCreateSemaphore(VkDevice device, cons
                                                            const VkAllocationCallbacks *allocator, VkSemaphore *out) {
   VkResult result = enter("vkCreateSemaphore", false);
   if (result == VK_SUCCESS) result = real.vkCreateSemaphore(device, info, allocator, out);
-  if (result != VK_SUCCESS) return result;
+  if (result != VK_SUCCESS) {
+    *out = (VkSemaphore)UNDEFINED;
+    return result;
+  }
   count(1);
   pthread_mutex_lock(&state.mutex);
   timeline *place = find(VK_NULL_HANDLE);
@@ -304,10 +350,11 @@ static VKAPI_ATTR VkResult VKAPI_CALL my_vkCreateSemaphore(VkDevice device, cons
 
 static VKAPI_ATTR void VKAPI_CALL my_vkDestroySemaphore(VkDevice device, VkSemaphore semaphore,
                                                         const VkAllocationCallbacks *allocator) {
+  if (!is_object((uint64_t)semaphore)) return;
   pthread_mutex_lock(&state.mutex);
-  timeline *place = semaphore != VK_NULL_HANDLE ? find(semaphore) : NULL;
+  timeline *place = find(semaphore);
   if (place != NULL) *place = (timeline){0};
-  if (semaphore != VK_NULL_HANDLE) state.live--;
+  state.live--;
   pthread_mutex_unlock(&state.mutex);
   real.vkDestroySemaphore(device, semaphore, allocator);
 }
@@ -315,7 +362,9 @@ static VKAPI_ATTR void VKAPI_CALL my_vkDestroySemaphore(VkDevice device, VkSemap
 static VKAPI_ATTR VkResult VKAPI_CALL my_vkGetSemaphoreCounterValue(VkDevice device, VkSemaphore semaphore,
                                                                     uint64_t *out) {
   VkResult result = enter("vkGetSemaphoreCounterValue", true);
-  return result == VK_SUCCESS ? real.vkGetSemaphoreCounterValue(device, semaphore, out) : result;
+  if (result == VK_SUCCESS) return real.vkGetSemaphoreCounterValue(device, semaphore, out);
+  *out = UNDEFINED;
+  return result;
 }
 
 static VKAPI_ATTR VkResult VKAPI_CALL my_vkWaitSemaphores(VkDevice device, const VkSemaphoreWaitInfo *info,
@@ -419,10 +468,15 @@ PFN_vkVoidFunction vkGetInstanceProcAddr(VkInstance instance, const char *name) 
 }
 
 void interposer_fail(const char *name, uint64_t n, int result) {
+  interposer_fail_times(name, n, 1, result);
+}
+
+void interposer_fail_times(const char *name, uint64_t n, uint64_t times, int result) {
   pthread_mutex_lock(&state.mutex);
   state.name = name;
   state.n = n;
-  state.seen = 0;
+  state.times = times;
+  state.seen = state.undefined_used = 0;
   state.result = (VkResult)result;
   state.failed = NULL;
   state.lost = false;
@@ -442,6 +496,13 @@ uint64_t interposer_destroyed_early(void) {
   uint64_t early = state.destroyed_early;
   pthread_mutex_unlock(&state.mutex);
   return early;
+}
+
+uint64_t interposer_undefined_used(void) {
+  pthread_mutex_lock(&state.mutex);
+  uint64_t used = state.undefined_used;
+  pthread_mutex_unlock(&state.mutex);
+  return used;
 }
 
 int64_t interposer_live(void) {

@@ -14,6 +14,8 @@
 // wait for a semaphore's value: how many there are is a matter of time) returns `result`, a VkResult. After VK_ERROR_DEVICE_LOST all calls that can return that do so, and nothing runs any more. 0: none fails. Forgets
 // what was counted.
 INTERPOSER_API void interposer_fail(const char *name, uint64_t n, int result);
+// The same, and of the calls that come next as many fail as make it `times`.
+INTERPOSER_API void interposer_fail_times(const char *name, uint64_t n, uint64_t times, int result);
 
 // Name of the function that failed; NULL: none has.
 INTERPOSER_API const char *interposer_failed(void);
@@ -23,6 +25,9 @@ INTERPOSER_API int64_t interposer_live(void);
 
 // Times that an object was destroyed though a submission whose end only an idle queue tells could still run.
 INTERPOSER_API uint64_t interposer_destroyed_early(void);
+
+// Times that something was destroyed which a call that failed had left as its result. Vulkan does not say what that is.
+INTERPOSER_API uint64_t interposer_undefined_used(void);
 
 // The environment variable WEIR_INTERPOSER_MEMORY, read at the first call, says what memory is shown in place of memory that is
 // the device's and the host's at once: "discrete" (memory that only the device reaches, and the host's), "bar" (the host

@@ -103,6 +103,7 @@ static bool run(const weir_context_options *options, const char *name, uint64_t 
   alarm(0);
   if (interposer_live() != 0) faults_wrong("%s: %lld objects are left", what, (long long)interposer_live());
   if (interposer_destroyed_early() != 0) faults_wrong("%s: something is destroyed that may still run", what);
+  if (interposer_undefined_used() != 0) faults_wrong("%s: the result of a call that failed is used", what);
   return failed != NULL;
 }
 

@@ -71,6 +71,7 @@ static bool play(uint64_t n, VkResult result, const weir_context_options *option
   assert_true(good || came);
   assert_int_equal(interposer_live(), 0);
   assert_int_equal(interposer_destroyed_early(), 0);
+  assert_int_equal(interposer_undefined_used(), 0);
   return came;
 }
 

@@ -53,7 +53,8 @@ static bool make_commands(weir__vulkan_device *device, const weir__vulkan_lane *
   const VkCommandPoolCreateInfo info = {.sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO,
                                         .flags = VK_COMMAND_POOL_CREATE_TRANSIENT_BIT,
                                         .queueFamilyIndex = lane->queue->family};
-  if (device->calls.vkCreateCommandPool(device->device, &info, NULL, &batch->pool) != VK_SUCCESS) return false;
+  VkResult result = device->calls.vkCreateCommandPool(device->device, &info, NULL, &batch->pool);
+  if (weir__vulkan_made(result, &batch->pool) != VK_SUCCESS) return false;
   const VkCommandBufferAllocateInfo allocate = {.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO,
                                                 .commandPool = batch->pool,
                                                 .level = VK_COMMAND_BUFFER_LEVEL_PRIMARY,
@@ -63,14 +64,17 @@ static bool make_commands(weir__vulkan_device *device, const weir__vulkan_lane *
   const VkQueryPoolCreateInfo queries = {.sType = VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO,
                                          .queryType = VK_QUERY_TYPE_TIMESTAMP,
                                          .queryCount = WEIR__VULKAN_QUERIES};
-  return device->calls.vkCreateQueryPool(device->device, &queries, NULL, &batch->queries) == VK_SUCCESS;
+  result = device->calls.vkCreateQueryPool(device->device, &queries, NULL, &batch->queries);
+  return weir__vulkan_made(result, &batch->queries) == VK_SUCCESS;
 }
 
 static bool make_fence(weir__vulkan_device *device, weir__vulkan_batch *batch) {
   const VkFenceCreateInfo info = {.sType = VK_STRUCTURE_TYPE_FENCE_CREATE_INFO};
   if (!weir__vulkan_validation_wanted()) return true;
   batch->told = weir__allocate_zeroed(sizeof *batch->told);
-  return batch->told != NULL && device->calls.vkCreateFence(device->device, &info, NULL, &batch->fence) == VK_SUCCESS;
+  if (batch->told == NULL) return false;
+  VkResult result = device->calls.vkCreateFence(device->device, &info, NULL, &batch->fence);
+  return weir__vulkan_made(result, &batch->fence) == VK_SUCCESS;
 }
 
 // Adds fresh semaphores for the lanes that may wait; their number.
@@ -82,11 +86,9 @@ static uint32_t add_told_signals(weir__vulkan_device *device, weir__vulkan_batch
   uint32_t count = 0;
   for (uint32_t i = 0; i + 1 < device->lane_count; i++) {
     VkSemaphore *semaphore = &batch->told->signals[i];
-    if (*semaphore == VK_NULL_HANDLE &&
-        device->calls.vkCreateSemaphore(device->device, &info, NULL, semaphore) != VK_SUCCESS) {
-      *semaphore = VK_NULL_HANDLE;
-      continue;
-    }
+    if (*semaphore == VK_NULL_HANDLE)
+      weir__vulkan_made(device->calls.vkCreateSemaphore(device->device, &info, NULL, semaphore), semaphore);
+    if (*semaphore == VK_NULL_HANDLE) continue;
     signals[count] = *semaphore;
     values[count++] = TOLD;
   }

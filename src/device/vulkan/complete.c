@@ -113,8 +113,12 @@ void weir__vulkan_give_reported(weir__vulkan_device *device) {
 
 static void look_at(weir__vulkan_device *device, weir__vulkan_lane *lane) {
   if (lane->first == NULL || lane->queue == NULL) return;
-  VkResult result = device->calls.vkGetSemaphoreCounterValue(device->device, lane->semaphore, &lane->reached);
-  if (result != VK_SUCCESS) weir__vulkan_trouble(device, result);
+  uint64_t value;
+  VkResult result = device->calls.vkGetSemaphoreCounterValue(device->device, lane->semaphore, &value);
+  if (result == VK_SUCCESS)
+    lane->reached = value;
+  else
+    weir__vulkan_trouble(device, result);
 }
 
 // Whether reports of the lane read timestamps, which may wait for all that was submitted (Mesa's lavapipe does so whatever it

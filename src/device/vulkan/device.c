@@ -163,6 +163,7 @@ static weir_status make_logical(weir__vulkan_device *device, uint32_t kernel_lan
   VkResult result = weir__vulkan_create_logical(device->driver, device->physical, &device->facts, out_plan,
                                                 &device->enabled, &device->device);
   if (result == VK_SUCCESS) return WEIR_OK;
+  device->device = VK_NULL_HANDLE;
   weir_status status = weir__vulkan_error(result, "device %s", device->base.device.name);
   return status == WEIR_ERROR_OUT_OF_MEMORY ? status : WEIR_ERROR_UNAVAILABLE;
 }
@@ -202,7 +203,8 @@ static weir_status make_lane(weir__vulkan_device *device, weir__vulkan_queue *qu
   const VkSemaphoreCreateInfo info = {.sType = VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO, .pNext = &type};
   weir__vulkan_lane *lane = &device->lanes[device->lane_count++];
   lane->queue = queue;
-  VkResult result = device->calls.vkCreateSemaphore(device->device, &info, NULL, &lane->semaphore);
+  VkResult result = weir__vulkan_made(device->calls.vkCreateSemaphore(device->device, &info, NULL, &lane->semaphore),
+                                      &lane->semaphore);
   return weir__vulkan_error(result, "device %s: semaphore", device->base.device.name);
 }
 
@@ -271,7 +273,7 @@ static weir_status read_base_time(weir__vulkan_device *device) {
   const VkQueryPoolCreateInfo one = {
       .sType = VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO, .queryType = VK_QUERY_TYPE_TIMESTAMP, .queryCount = 1};
   VkQueryPool queries = VK_NULL_HANDLE;
-  VkResult result = device->calls.vkCreateQueryPool(device->device, &one, NULL, &queries);
+  VkResult result = weir__vulkan_made(device->calls.vkCreateQueryPool(device->device, &one, NULL, &queries), &queries);
   if (result == VK_SUCCESS) {
     device->calls.vkCmdResetQueryPool(batch->commands, queries, 0, 1);
     device->calls.vkCmdWriteTimestamp(batch->commands, VK_PIPELINE_STAGE_TOP_OF_PIPE_BIT, queries, 0);

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "device/vulkan/api.h"
 #include "device/vulkan/symbols.h"
@@ -75,6 +76,13 @@ const char *weir__vulkan_result_name(VkResult result);
 // The status of a result: OUT_OF_MEMORY, DEVICE_LOST, UNAVAILABLE for what the machine lacks, TIMEOUT, PENDING for NOT_READY;
 // else TASK_FAILED.
 weir_status weir__vulkan_status(VkResult result);
+
+// What a call leaves as its result if it fails, Vulkan does not say: then no object is there, and `handle` (which is not a
+// VkDevice) becomes VK_NULL_HANDLE. Returns the call's result.
+static inline VkResult weir__vulkan_made(VkResult result, void *handle) {
+  if (result != VK_SUCCESS) memset(handle, 0, sizeof(VkSemaphore));
+  return result;
+}
 
 // Sets weir_last_error() to what was tried, followed by the result's name, and returns the result's status. WEIR_OK, and no
 // text, for VK_SUCCESS.

@@ -202,15 +202,18 @@ static weir__vulkan_recording *make_recording(weir__vulkan_device *device, const
   const VkQueryPoolCreateInfo queries = {.sType = VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO,
                                          .queryType = VK_QUERY_TYPE_TIMESTAMP,
                                          .queryCount = 2 * plan->steps.count};
-  bool good = item->addresses != NULL && item->values != NULL && item->bound != NULL &&
-              device->calls.vkCreateCommandPool(device->device, &pool, NULL, &item->pool) == VK_SUCCESS;
+  bool good = item->addresses != NULL && item->values != NULL && item->bound != NULL;
+  if (good)
+    good = weir__vulkan_made(device->calls.vkCreateCommandPool(device->device, &pool, NULL, &item->pool),
+                             &item->pool) == VK_SUCCESS;
   const VkCommandBufferAllocateInfo allocate = {.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO,
                                                 .commandPool = item->pool,
                                                 .level = VK_COMMAND_BUFFER_LEVEL_PRIMARY,
                                                 .commandBufferCount = 1};
   if (good) good = device->calls.vkAllocateCommandBuffers(device->device, &allocate, &item->commands) == VK_SUCCESS;
   if (good && timed)
-    good = device->calls.vkCreateQueryPool(device->device, &queries, NULL, &item->queries) == VK_SUCCESS;
+    good = weir__vulkan_made(device->calls.vkCreateQueryPool(device->device, &queries, NULL, &item->queries),
+                             &item->queries) == VK_SUCCESS;
   if (good) return item;
   destroy_recording(device, item);
   return NULL;

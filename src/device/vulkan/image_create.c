@@ -99,7 +99,7 @@ static VkResult make_image(const weir__vulkan_device *device, const weir_image_i
       .sharingMode = memory->family_count > 1 ? VK_SHARING_MODE_CONCURRENT : VK_SHARING_MODE_EXCLUSIVE,
       .queueFamilyIndexCount = memory->family_count > 1 ? memory->family_count : 0,
       .pQueueFamilyIndices = memory->families};
-  return device->calls.vkCreateImage(device->device, &create, NULL, &image->image);
+  return weir__vulkan_made(device->calls.vkCreateImage(device->device, &create, NULL, &image->image), &image->image);
 }
 
 static VkResult make_view(const weir__vulkan_device *device, const weir_image_info *info, VkFormat format,
@@ -111,7 +111,7 @@ static VkResult make_view(const weir__vulkan_device *device, const weir_image_in
       .viewType = KINDS[info->dimensions - 1],
       .format = format,
       .subresourceRange = {.aspectMask = VK_IMAGE_ASPECT_COLOR_BIT, .levelCount = 1, .layerCount = 1}};
-  return device->calls.vkCreateImageView(device->device, &create, NULL, &image->view);
+  return weir__vulkan_made(device->calls.vkCreateImageView(device->device, &create, NULL, &image->view), &image->view);
 }
 
 static VkResult make_sampler(const weir__vulkan_device *device, const weir_image_info *info,
@@ -124,7 +124,8 @@ static VkResult make_sampler(const weir__vulkan_device *device, const weir_image
                                       .addressModeU = outside,
                                       .addressModeV = outside,
                                       .addressModeW = outside};
-  return device->calls.vkCreateSampler(device->device, &create, NULL, &image->sampler);
+  return weir__vulkan_made(device->calls.vkCreateSampler(device->device, &create, NULL, &image->sampler),
+                           &image->sampler);
 }
 
 // All of an image's objects; those that were made are freed by whoever owns `image`.

@@ -159,8 +159,8 @@ static bool back_with_memory(weir__vulkan_memory *memory, weir__vulkan_chunk *ch
   const VkMemoryAllocateInfo info = {.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO,
                                      .allocationSize = needs.size,
                                      .memoryTypeIndex = chunk->on_host ? memory->host_type : memory->device_type};
-  if (calls->vkAllocateMemory(memory->device, &info, NULL, &chunk->memory) != VK_SUCCESS) {
-    chunk->memory = VK_NULL_HANDLE;
+  VkResult result = calls->vkAllocateMemory(memory->device, &info, NULL, &chunk->memory);
+  if (weir__vulkan_made(result, &chunk->memory) != VK_SUCCESS) {
     calls->vkDestroyBuffer(memory->device, buffer, NULL);
     return false;
   }
@@ -227,7 +227,7 @@ VkResult weir__vulkan_memory_allocate(const weir__vulkan_memory *memory, const V
   if (type == NO_TYPE || !weir__allocate_permit()) return VK_ERROR_OUT_OF_DEVICE_MEMORY;
   const VkMemoryAllocateInfo info = {
       .sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO, .allocationSize = needs->size, .memoryTypeIndex = type};
-  return memory->calls->vkAllocateMemory(memory->device, &info, NULL, out_memory);
+  return weir__vulkan_made(memory->calls->vkAllocateMemory(memory->device, &info, NULL, out_memory), out_memory);
 }
 
 void weir__vulkan_chunk_destroy(weir__vulkan_memory *memory, weir__vulkan_chunk *chunk) {

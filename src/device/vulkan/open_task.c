@@ -49,7 +49,8 @@ static VkResult make_objects(const weir__vulkan_device *device, const weir__vulk
                                         .queueFamilyIndex = queue->family};
   const VkQueryPoolCreateInfo queries = {
       .sType = VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO, .queryType = VK_QUERY_TYPE_TIMESTAMP, .queryCount = 2};
-  VkResult result = device->calls.vkCreateCommandPool(device->device, &pool, NULL, &own->pool);
+  VkResult result =
+      weir__vulkan_made(device->calls.vkCreateCommandPool(device->device, &pool, NULL, &own->pool), &own->pool);
   if (result != VK_SUCCESS) return result;
   const VkCommandBufferAllocateInfo allocate = {.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO,
                                                 .commandPool = own->pool,
@@ -57,7 +58,8 @@ static VkResult make_objects(const weir__vulkan_device *device, const weir__vulk
                                                 .commandBufferCount = 1};
   result = device->calls.vkAllocateCommandBuffers(device->device, &allocate, &own->commands);
   if (result != VK_SUCCESS || device->base.device.host->trace == NULL || !queue->has_timestamps) return result;
-  return device->calls.vkCreateQueryPool(device->device, &queries, NULL, &own->queries);
+  result = device->calls.vkCreateQueryPool(device->device, &queries, NULL, &own->queries);
+  return weir__vulkan_made(result, &own->queries);
 }
 
 // Takes what is free, or makes it, for a slot.

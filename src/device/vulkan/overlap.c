@@ -70,14 +70,16 @@ static VkResult open_chain(weir__vulkan_device *device, weir__vulkan_queue *queu
                                         .queueFamilyIndex = queue->family};
   const VkFenceCreateInfo fence = {.sType = VK_STRUCTURE_TYPE_FENCE_CREATE_INFO};
   chain->queue = queue;
-  VkResult result = device->calls.vkCreateCommandPool(device->device, &pool, NULL, &chain->pool);
+  VkResult result =
+      weir__vulkan_made(device->calls.vkCreateCommandPool(device->device, &pool, NULL, &chain->pool), &chain->pool);
   const VkCommandBufferAllocateInfo allocate = {.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO,
                                                 .commandPool = chain->pool,
                                                 .level = VK_COMMAND_BUFFER_LEVEL_PRIMARY,
                                                 .commandBufferCount = 1};
   if (result == VK_SUCCESS)
     result = device->calls.vkAllocateCommandBuffers(device->device, &allocate, &chain->commands);
-  return result == VK_SUCCESS ? device->calls.vkCreateFence(device->device, &fence, NULL, &chain->fence) : result;
+  if (result != VK_SUCCESS) return result;
+  return weir__vulkan_made(device->calls.vkCreateFence(device->device, &fence, NULL, &chain->fence), &chain->fence);
 }
 
 static void close_chain(weir__vulkan_device *device, const overlap_chain *chain) {

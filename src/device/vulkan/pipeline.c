@@ -43,9 +43,8 @@ static cache_key make_cache_key(const weir__vulkan_facts *facts) {
 static VkResult make_cache(weir__vulkan_pipelines *pipelines, const void *data, size_t bytes) {
   const VkPipelineCacheCreateInfo info = {
       .sType = VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO, .initialDataSize = bytes, .pInitialData = data};
-  VkResult result = pipelines->calls->vkCreatePipelineCache(pipelines->device, &info, NULL, &pipelines->cache);
-  if (result != VK_SUCCESS) pipelines->cache = VK_NULL_HANDLE;
-  return result;
+  return weir__vulkan_made(pipelines->calls->vkCreatePipelineCache(pipelines->device, &info, NULL, &pipelines->cache),
+                           &pipelines->cache);
 }
 
 // Without a cache all works as well, if not as fast.
@@ -218,7 +217,9 @@ static VkResult make_set_layout(const making *make, weir__vulkan_layout *layout)
   const VkDescriptorSetLayoutCreateInfo info = {.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO,
                                                 .bindingCount = layout->binding_count,
                                                 .pBindings = bindings};
-  return make->pipelines->calls->vkCreateDescriptorSetLayout(make->pipelines->device, &info, NULL, &layout->set);
+  const weir__vulkan_pipelines *pipelines = make->pipelines;
+  return weir__vulkan_made(pipelines->calls->vkCreateDescriptorSetLayout(pipelines->device, &info, NULL, &layout->set),
+                           &layout->set);
 }
 
 static VkResult make_pipeline_layout(const making *make, weir__vulkan_layout *layout) {
@@ -228,7 +229,9 @@ static VkResult make_pipeline_layout(const making *make, weir__vulkan_layout *la
                                            .pSetLayouts = &layout->set,
                                            .pushConstantRangeCount = layout->push_bytes > 0,
                                            .pPushConstantRanges = &range};
-  return make->pipelines->calls->vkCreatePipelineLayout(make->pipelines->device, &info, NULL, &layout->pipeline);
+  const weir__vulkan_pipelines *pipelines = make->pipelines;
+  return weir__vulkan_made(pipelines->calls->vkCreatePipelineLayout(pipelines->device, &info, NULL, &layout->pipeline),
+                           &layout->pipeline);
 }
 
 static weir_status get_layout(const making *make, const weir__vulkan_layout **out_layout) {
