@@ -10,7 +10,7 @@
 
 #include <vulkan/vulkan_core.h>
 
-enum { MOST_SEMAPHORES = 8192, MOST_QUEUES = 16 };
+enum { MOST_SEMAPHORES = 8192, MOST_QUEUES = 16, MOST_COMMANDS = 1024 };
 
 INTERPOSER_API PFN_vkVoidFunction vkGetInstanceProcAddr(VkInstance instance, const char *name);
 
@@ -19,6 +19,12 @@ typedef struct timeline {
   VkSemaphore semaphore;
   uint64_t waited, signalled;
 } timeline;
+
+// A command buffer, and how many barriers in front of kernels it has.
+typedef struct recorded {
+  VkCommandBuffer commands;
+  uint32_t barriers;
+} recorded;
 
 static struct {
   pthread_mutex_t mutex;
@@ -31,6 +37,8 @@ static struct {
   timeline timelines[MOST_SEMAPHORES];
   VkQueue busy[MOST_QUEUES]; // with a submission that signals nothing: only an idle queue tells its end
   uint64_t destroyed_early;
+  recorded recorded[MOST_COMMANDS];
+  uint64_t barriers;
   VkDevice device; // the last one
 } state = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
@@ -46,7 +54,7 @@ static PFN_vkGetDeviceProcAddr real_device;
   X(vkDestroyDevice) X(vkDeviceWaitIdle) X(vkQueueSubmit) X(vkQueueWaitIdle) X(vkAllocateMemory) X(vkFreeMemory) \
   X(vkMapMemory) X(vkBindBufferMemory) X(vkBindImageMemory) X(vkWaitForFences) X(vkResetFences) X(vkGetBufferMemoryRequirements) X(vkGetImageMemoryRequirements) \
   X(vkAllocateDescriptorSets) X(vkAllocateCommandBuffers) X(vkBeginCommandBuffer) X(vkEndCommandBuffer) \
-  X(vkResetCommandPool) X(vkCreateSemaphore) X(vkDestroySemaphore) X(vkGetSemaphoreCounterValue) X(vkWaitSemaphores) \
+  X(vkResetCommandPool) X(vkCmdPipelineBarrier) X(vkCreateSemaphore) X(vkDestroySemaphore) X(vkGetSemaphoreCounterValue) X(vkWaitSemaphores) \
   X(vkSignalSemaphore) X(vkGetQueryPoolResults) X(vkCreateComputePipelines) X(vkDestroyPipeline)
 // clang-format on
 
@@ -120,6 +128,18 @@ static void note_busy(VkQueue queue) {
     state.busy[i] = queue;
     return;
   }
+}
+
+// The entry of a command buffer, which is begun anew if there was none. The mutex is held.
+static recorded *find_recorded(VkCommandBuffer commands) {
+  recorded *free_one = NULL;
+  for (int i = 0; i < MOST_COMMANDS; i++) {
+    if (state.recorded[i].commands == commands) return &state.recorded[i];
+    if (state.recorded[i].commands == VK_NULL_HANDLE && free_one == NULL) free_one = &state.recorded[i];
+  }
+  if (free_one == NULL) free_one = &state.recorded[0];
+  *free_one = (recorded){.commands = commands};
+  return free_one;
 }
 
 static timeline *find(VkSemaphore semaphore) {
@@ -229,6 +249,8 @@ static VKAPI_ATTR VkResult VKAPI_CALL my_vkQueueSubmit(VkQueue queue, uint32_t s
       note(infos[i].pWaitSemaphores[j], values->pWaitSemaphoreValues[j], true);
     for (uint32_t j = 0; values != NULL && j < infos[i].signalSemaphoreCount; j++)
       note(infos[i].pSignalSemaphores[j], values->pSignalSemaphoreValues[j], false);
+    for (uint32_t j = 0; j < infos[i].commandBufferCount; j++)
+      state.barriers += find_recorded(infos[i].pCommandBuffers[j])->barriers;
     if (infos[i].signalSemaphoreCount == 0 && fence == VK_NULL_HANDLE) note_busy(queue);
   }
   // With the mutex held: what is lost meanwhile waits until this is submitted, too.
@@ -317,7 +339,22 @@ static VKAPI_ATTR VkResult VKAPI_CALL my_vkAllocateCommandBuffers(VkDevice devic
 static VKAPI_ATTR VkResult VKAPI_CALL my_vkBeginCommandBuffer(VkCommandBuffer commands,
                                                               const VkCommandBufferBeginInfo *info) {
   VkResult result = enter("vkBeginCommandBuffer", false);
+  pthread_mutex_lock(&state.mutex);
+  find_recorded(commands)->barriers = 0;
+  pthread_mutex_unlock(&state.mutex);
   return result == VK_SUCCESS ? real.vkBeginCommandBuffer(commands, info) : result;
+}
+
+static VKAPI_ATTR void VKAPI_CALL my_vkCmdPipelineBarrier(VkCommandBuffer commands, VkPipelineStageFlags before,
+                                                          VkPipelineStageFlags after, VkDependencyFlags flags,
+                                                          uint32_t memory_count, const VkMemoryBarrier *memory,
+                                                          uint32_t buffer_count, const VkBufferMemoryBarrier *buffers,
+                                                          uint32_t image_count, const VkImageMemoryBarrier *images) {
+  pthread_mutex_lock(&state.mutex);
+  if (memory_count > 0 && (after & VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT) != 0) find_recorded(commands)->barriers++;
+  pthread_mutex_unlock(&state.mutex);
+  real.vkCmdPipelineBarrier(commands, before, after, flags, memory_count, memory, buffer_count, buffers, image_count,
+                            images);
 }
 
 // One that fails leaves the buffer invalid: it is ended all the same, and never submitted.
@@ -476,7 +513,7 @@ void interposer_fail_times(const char *name, uint64_t n, uint64_t times, int res
   state.name = name;
   state.n = n;
   state.times = times;
-  state.seen = state.undefined_used = 0;
+  state.seen = state.undefined_used = state.barriers = 0;
   state.result = (VkResult)result;
   state.failed = NULL;
   state.lost = false;
@@ -503,6 +540,13 @@ uint64_t interposer_undefined_used(void) {
   uint64_t used = state.undefined_used;
   pthread_mutex_unlock(&state.mutex);
   return used;
+}
+
+uint64_t interposer_barriers(void) {
+  pthread_mutex_lock(&state.mutex);
+  uint64_t barriers = state.barriers;
+  pthread_mutex_unlock(&state.mutex);
+  return barriers;
 }
 
 int64_t interposer_live(void) {

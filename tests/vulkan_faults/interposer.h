@@ -29,6 +29,9 @@ INTERPOSER_API uint64_t interposer_destroyed_early(void);
 // Times that something was destroyed which a call that failed had left as its result. Vulkan does not say what that is.
 INTERPOSER_API uint64_t interposer_undefined_used(void);
 
+// Barriers in front of kernels, in command buffers that were submitted since interposer_fail.
+INTERPOSER_API uint64_t interposer_barriers(void);
+
 // The environment variable WEIR_INTERPOSER_MEMORY, read at the first call, says what memory is shown in place of memory that is
 // the device's and the host's at once: "discrete" (memory that only the device reaches, and the host's), "bar" (the host
 // also writes the device's).

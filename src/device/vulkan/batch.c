@@ -146,6 +146,22 @@ static bool begin(weir__vulkan_device *device, const weir__vulkan_lane *lane, we
   return true;
 }
 
+static VkPipelineStageFlags stages_of(const weir__vulkan_lane *lane) {
+  return lane->queue->computes ? VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT
+                               : VK_PIPELINE_STAGE_TRANSFER_BIT;
+}
+
+// What comes after a batch that was refused counts on its barriers, which never ran: between tasks before it and tasks behind
+// it, and behind what the host wrote.
+static void make_up_for_barriers(weir__vulkan_device *device, const weir__vulkan_lane *lane,
+                                 const weir__vulkan_batch *batch) {
+  const VkMemoryBarrier barrier = {.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER,
+                                   .srcAccessMask = VK_ACCESS_MEMORY_WRITE_BIT | VK_ACCESS_HOST_WRITE_BIT,
+                                   .dstAccessMask = VK_ACCESS_MEMORY_READ_BIT | VK_ACCESS_MEMORY_WRITE_BIT};
+  device->calls.vkCmdPipelineBarrier(batch->commands, stages_of(lane) | VK_PIPELINE_STAGE_HOST_BIT, stages_of(lane), 0,
+                                     1, &barrier, 0, NULL, 0, NULL);
+}
+
 weir__vulkan_batch *weir__vulkan_open(weir__vulkan_device *device, weir__vulkan_lane *lane) {
   // One without a task cannot be submitted: it may hold the first steps of some, which then get no timestamps.
   if (lane->open != NULL && (lane->open->queries == VK_NULL_HANDLE || lane->open->count == 0 ||
@@ -158,6 +174,8 @@ weir__vulkan_batch *weir__vulkan_open(weir__vulkan_device *device, weir__vulkan_
     destroy_batch(device, batch);
     return NULL;
   }
+  if (lane->lost_barriers) make_up_for_barriers(device, lane, batch);
+  lane->lost_barriers = false;
   lane->recorder = (weir__vulkan_recorder){.commands = batch->commands};
   lane->open = batch;
   batch->value = ++lane->value;
@@ -179,11 +197,6 @@ void weir__vulkan_give_batch(weir__vulkan_device *device, weir__vulkan_lane *lan
   batch->for_host = batch->submitted = false;
   batch->next = lane->free;
   lane->free = batch;
-}
-
-static VkPipelineStageFlags stages_of(const weir__vulkan_lane *lane) {
-  return lane->queue->computes ? VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT
-                               : VK_PIPELINE_STAGE_TRANSFER_BIT;
 }
 
 // What the host waited for before it copied is not thereby visible to who waits for the copy: that waits for it, too.
@@ -305,6 +318,7 @@ static void refuse(weir__vulkan_device *device, weir__vulkan_lane *lane, const w
   device->refusals++;
   lane->refused = batch->value;
   lane->refusal = result;
+  lane->lost_barriers = true;
   for (weir__vulkan_op *op = batch->first;; op = weir__vulkan_op_of(op->head.next)) {
     weir__vulkan_refuse(device, op->head.task != NULL ? op : op->rest, "submit", result);
     if (op == batch->last) break;

@@ -104,6 +104,7 @@ typedef struct weir__vulkan_lane {
   uint64_t value;   // of the last batch that was opened
   uint64_t refused; // of the last batch that could not be submitted, and why
   VkResult refusal;
+  bool lost_barriers; // those of a batch that was refused, and since then none was opened
   weir__vulkan_batch *open;
   weir__vulkan_batch *first, *last; // submitted, not known to be done
   weir__vulkan_batch *free;

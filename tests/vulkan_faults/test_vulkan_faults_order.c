@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A submission fails that brings order for those behind it: a barrier, an image's layout, the end that another lane waits
+// for. The validation layer lies behind the loader that lets calls fail, and sees what reaches the driver.
+#include <sched.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "device/vulkan/validation.h"
+#include "gate.h"
+#include "interposer.h"
+#include "mix.spv.h"
+#include "weir/enqueue.h"
+#include "weir/graph.h"
+#include "weir/vulkan.h"
+
+enum { WORDS = 64, BYTES = WORDS * 4, BUFFERS = 8 };
+
+static const uint32_t value = 7;
+
+static weir_context *context;
+static weir_kernel *mix, *hold;
+static weir_buffer *buffers[BUFFERS];
+static uint32_t input[WORDS];
+static gate held;
+
+static void good(weir_status status) {
+  if (status != WEIR_OK) fail_msg("%s", weir_last_error());
+}
+
+// Holds the device's thread until the gate opens, so that what is submitted meanwhile is recorded together.
+static weir_status wait_at_gate(const weir_enqueue *call) {
+  (void)call;
+  atomic_fetch_add(&held.entered, 1);
+  while (!atomic_load(&held.open)) sched_yield();
+  return WEIR_OK;
+}
+
+static void open_context(uint32_t queues) {
+  const weir_vulkan_code code = {.words = mix_spv, .bytes = sizeof mix_spv};
+  const weir_vulkan_launch launch = {0};
+  alarm(60);
+  interposer_fail(NULL, 0, 0);
+  for (uint32_t i = 0; i < WORDS; i++) input[i] = i * 2654435761u;
+  good(weir_context_create(
+      &(weir_context_options){.devices = "vulkan,cpu:1", .queues = queues, .flags = WEIR_CONTEXT_NO_RENAME}, &context));
+  good(weir_kernel_create(context, "mix", &mix));
+  good(weir_kernel_set_vulkan(mix, &code, &launch, 1));
+  good(weir_kernel_create(context, "hold", &hold));
+  good(weir_kernel_set_enqueue(hold, "vulkan", &(weir_enqueue_code){.function = wait_at_gate}));
+  for (int i = 0; i < BUFFERS; i++) {
+    good(weir_buffer_create(context, BYTES, &buffers[i]));
+    good(weir_copy_in(buffers[i], 0, BYTES, input, NULL));
+  }
+  good(weir_finish(context));
+}
+
+static void close_context(void) {
+  for (int i = 0; i < BUFFERS; i++) weir_buffer_release(buffers[i]);
+  weir_kernel_release(mix);
+  weir_kernel_release(hold);
+  good(weir_context_release(context));
+  alarm(0);
+  assert_int_equal(weir__vulkan_validation_messages(), 0);
+  assert_int_equal(interposer_undefined_used(), 0);
+  assert_int_equal(interposer_live(), 0);
+}
+
+static weir_task task_of(weir_arg args[3], int to, int from) {
+  args[0] = weir_writes(buffers[to]);
+  args[1] = weir_reads(buffers[from]);
+  args[2] = weir_value(&value, sizeof value);
+  return (weir_task){
+      .kernel = mix, .args = args, .arg_count = 3, .groups = {1}, .device = weir_context_device(context, 0)};
+}
+
+static void submit(int to, int from) {
+  weir_arg args[3];
+  const weir_task task = task_of(args, to, from);
+  good(weir_submit(context, &task, NULL));
+}
+
+// Launched often enough to be recorded as it stays.
+static weir_graph *make_graph(int to, int from) {
+  weir_arg args[3];
+  weir_graph *graph;
+  const weir_task task = task_of(args, to, from);
+  good(weir_graph_create(context, NULL, &graph));
+  good(weir_graph_add(graph, &task, NULL));
+  for (int i = 0; i < 4; i++) good(weir_graph_launch(graph, NULL));
+  good(weir_finish(context));
+  return graph;
+}
+
+static void hold_thread(void) {
+  const weir_arg arg = weir_writes(buffers[BUFFERS - 1]);
+  held = (gate){0};
+  good(weir_submit(
+      context, &(weir_task){.kernel = hold, .args = &arg, .arg_count = 1, .device = weir_context_device(context, 0)},
+      NULL));
+  gate_await(&held, 1);
+}
+
+// Launches end submissions. The second one has a barrier, for a task of its own, and fails. A task of the third reads what a
+// task of the first wrote. (The layer does not see that: it forgets what ran before a submission without commands, such as the
+// one that stands for the second.)
+static void a_barrier(void **state) {
+  (void)state;
+  open_context(1);
+  weir_graph *first = make_graph(5, 0), *second = make_graph(6, 2);
+  hold_thread();
+  submit(1, 0);
+  submit(2, 0);
+  good(weir_graph_launch(first, NULL));
+  submit(3, 2);
+  good(weir_graph_launch(second, NULL));
+  submit(4, 1);
+  interposer_fail("vkQueueSubmit", 3, VK_ERROR_OUT_OF_HOST_MEMORY);
+  gate_open(&held);
+  assert_int_equal(weir_finish(context), WEIR_ERROR_OUT_OF_MEMORY);
+  assert_non_null(interposer_failed());
+  assert_true(interposer_barriers() > 0);
+  weir_graph_release(first);
+  weir_graph_release(second);
+  close_context();
+}
+
+int main(void) {
+  setenv("WEIR_VULKAN_LOADER", INTERPOSER, 1);
+  const struct CMUnitTest tests[] = {cmocka_unit_test(a_barrier)};
+  return cmocka_run_group_tests_name("Vulkan: submissions that bring order fail", tests, NULL, NULL);
+}
