@@ -319,6 +319,7 @@ static void refuse(weir__vulkan_device *device, weir__vulkan_lane *lane, const w
   lane->refused = batch->value;
   lane->refusal = result;
   lane->lost_barriers = true;
+  weir__vulkan_forget_layouts(device, batch);
   for (weir__vulkan_op *op = batch->first;; op = weir__vulkan_op_of(op->head.next)) {
     weir__vulkan_refuse(device, op->head.task != NULL ? op : op->rest, "submit", result);
     if (op == batch->last) break;

@@ -47,17 +47,12 @@ weir__vulkan_chunk *weir__vulkan_name_range(weir__vulkan_device *device, weir_en
   return chunk;
 }
 
-// An image is in the layout GENERAL from its first use on.
-static void name_argument(weir__vulkan_device *device, VkCommandBuffer commands, weir_enqueue_arg *arg) {
-  if (arg->value != NULL) return;
-  weir__vulkan_chunk *chunk = weir__vulkan_name_range(device, arg);
-  if (chunk->image != NULL) weir__vulkan_lay_out(device, commands, chunk);
-}
-
 // Calls the function. Nothing is bound afterwards that Weir knows of.
 static weir_status call(weir__vulkan_device *device, weir__vulkan_recorder *recorder, weir__enqueue_call *made,
                         weir__enqueue *enqueue, uint32_t lane, uint32_t number) {
-  for (uint32_t i = 0; i < made->arg_count; i++) name_argument(device, recorder->commands, &made->args[i]);
+  for (uint32_t i = 0; i < made->arg_count; i++) {
+    if (made->args[i].value == NULL) weir__vulkan_name_range(device, &made->args[i]);
+  }
   made->call.queue = recorder->commands;
   made->call.native_context = device->device;
   made->call.lane = lane * WEIR__VULKAN_CALLS_AT_ONCE + number;

@@ -295,6 +295,11 @@ static VkResult record_healthy(weir__vulkan_device *device, weir__graph_run *run
   return result;
 }
 
+static void lay_out_images(weir__vulkan_device *device, weir__vulkan_lane *lane, const weir__graph_run *run) {
+  for (uint32_t i = 0; i < run->plan->arg_count && weir__vulkan_has_new_images(&device->memory); i++)
+    if (run->plan->args[i].mode != WEIR_VALUE) weir__vulkan_lay_out(device, lane, run->args[i]);
+}
+
 // Whether this launch is to time its steps.
 static bool times_steps(const weir__vulkan_device *device, const weir__graph_run *run, const weir__vulkan_plan *plan,
                         const weir__vulkan_lane *lane) {
@@ -310,6 +315,7 @@ VkResult weir__vulkan_prepare_run(weir__vulkan_device *device, weir__vulkan_op *
   weir__graph_run_start(run);
   weir__host_unlock(device->base.device.host);
   if (plan->calls > 0) weir__vulkan_take_numbers(device, op, lane);
+  lay_out_images(device, lane, run);
   lane->stages |= stages_of(run->plan);
   if (weir__graph_run_skips(run)) {
     if (plan->calls > 0) weir__vulkan_count_calls(device, run, 0, NULL);

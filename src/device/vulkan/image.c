@@ -13,8 +13,9 @@ static const VkImageSubresourceLayers LAYERS = {.aspectMask = VK_IMAGE_ASPECT_CO
 static const VkImageSubresourceRange RANGE = {
     .aspectMask = VK_IMAGE_ASPECT_COLOR_BIT, .levelCount = 1, .layerCount = 1};
 
-void weir__vulkan_image_free(const weir__vulkan_memory *memory, weir__vulkan_image *image) {
+void weir__vulkan_image_free(weir__vulkan_memory *memory, weir__vulkan_image *image) {
   const weir__vulkan_calls *calls = memory->calls;
+  if (!image->laid_out) atomic_fetch_sub_explicit(&memory->new_images, 1, memory_order_relaxed);
   calls->vkDestroySampler(memory->device, image->sampler, NULL);
   calls->vkDestroyImageView(memory->device, image->view, NULL);
   calls->vkDestroyImage(memory->device, image->image, NULL);
@@ -22,28 +23,49 @@ void weir__vulkan_image_free(const weir__vulkan_memory *memory, weir__vulkan_ima
 }
 
 // ---------------------------------------------------------------------------------------------------------------
-// Commands
+// Layouts
 
-void weir__vulkan_lay_out(weir__vulkan_device *device, VkCommandBuffer commands, weir__vulkan_chunk *chunk) {
-  if (chunk->image->laid_out) return;
-  chunk->image->laid_out = true;
+static void record_layout(weir__vulkan_device *device, weir__vulkan_lane *lane, weir__vulkan_image *image) {
   const VkImageMemoryBarrier barrier = {.sType = VK_STRUCTURE_TYPE_IMAGE_MEMORY_BARRIER,
                                         .dstAccessMask = VK_ACCESS_MEMORY_READ_BIT | VK_ACCESS_MEMORY_WRITE_BIT,
                                         .oldLayout = VK_IMAGE_LAYOUT_UNDEFINED,
                                         .newLayout = VK_IMAGE_LAYOUT_GENERAL,
                                         .srcQueueFamilyIndex = VK_QUEUE_FAMILY_IGNORED,
                                         .dstQueueFamilyIndex = VK_QUEUE_FAMILY_IGNORED,
-                                        .image = chunk->image->image,
+                                        .image = image->image,
                                         .subresourceRange = RANGE};
-  device->calls.vkCmdPipelineBarrier(commands, VK_PIPELINE_STAGE_TOP_OF_PIPE_BIT, VK_PIPELINE_STAGE_ALL_COMMANDS_BIT, 0,
-                                     0, NULL, 0, NULL, 1, &barrier);
+  device->calls.vkCmdPipelineBarrier(lane->open->commands, VK_PIPELINE_STAGE_TOP_OF_PIPE_BIT,
+                                     VK_PIPELINE_STAGE_ALL_COMMANDS_BIT, 0, 0, NULL, 0, NULL, 1, &barrier);
+  image->laid_out = true;
+  image->lane = lane->open->lane;
+  image->value = lane->open->value;
+  atomic_fetch_sub_explicit(&device->memory.new_images, 1, memory_order_relaxed);
 }
+
+void weir__vulkan_lay_out(weir__vulkan_device *device, weir__vulkan_lane *lane, const void *address) {
+  if (!weir__vulkan_has_new_images(&device->memory)) return;
+  const weir__vulkan_chunk *chunk = weir__vulkan_chunk_find(&device->memory, address);
+  if (chunk != NULL && chunk->image != NULL && !chunk->image->laid_out) record_layout(device, lane, chunk->image);
+}
+
+void weir__vulkan_forget_layouts(weir__vulkan_device *device, const weir__vulkan_batch *batch) {
+  weir__vulkan_memory *memory = &device->memory;
+  weir__lock_acquire(&memory->lock);
+  for (uint32_t i = 0; i < memory->count; i++) {
+    weir__vulkan_image *image = memory->chunks[i]->image;
+    if (image == NULL || !image->laid_out || image->lane != batch->lane || image->value != batch->value) continue;
+    image->laid_out = false;
+    atomic_fetch_add_explicit(&memory->new_images, 1, memory_order_relaxed);
+  }
+  weir__lock_release(&memory->lock);
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Commands
 
 void weir__vulkan_record_image_copy(weir__vulkan_device *device, VkCommandBuffer commands, weir__vulkan_chunk *to,
                                     uint64_t to_offset, weir__vulkan_chunk *from, uint64_t from_offset) {
   const VkImageLayout layout = VK_IMAGE_LAYOUT_GENERAL;
-  if (to->image != NULL) weir__vulkan_lay_out(device, commands, to);
-  if (from->image != NULL) weir__vulkan_lay_out(device, commands, from);
   if (to->image != NULL && from->image != NULL) {
     const VkImageCopy region = {.srcSubresource = LAYERS, .dstSubresource = LAYERS, .extent = to->image->extent};
     device->calls.vkCmdCopyImage(commands, from->image->image, layout, to->image->image, layout, 1, &region);
@@ -63,7 +85,6 @@ void weir__vulkan_record_image_copy(weir__vulkan_device *device, VkCommandBuffer
 
 void weir__vulkan_record_clear(weir__vulkan_device *device, VkCommandBuffer commands, weir__vulkan_chunk *chunk) {
   const VkClearColorValue zeros = {.uint32 = {0}};
-  weir__vulkan_lay_out(device, commands, chunk);
   device->calls.vkCmdClearColorImage(commands, chunk->image->image, VK_IMAGE_LAYOUT_GENERAL, &zeros, 1, &RANGE);
 }
 

@@ -9,7 +9,9 @@
 #include "device/vulkan/driver.h"
 #include "weir/image.h"
 
+struct weir__vulkan_batch;
 struct weir__vulkan_device;
+struct weir__vulkan_lane;
 struct weir__vulkan_memory;
 struct weir__vulkan_chunk;
 struct weir__vulkan_binding;
@@ -23,17 +25,23 @@ typedef struct weir__vulkan_image {
   uint32_t format;  // SPIR-V's number
   const char *name; // of the format: "rgba32f"
   bool storage;     // shaders load and store
-  bool laid_out;    // is in its layout, as far as commands are recorded; of the device's thread
+  // Of the device's thread: is in its layout, as far as commands are recorded, since a lane's batch with this value.
+  bool laid_out;
+  uint32_t lane;
+  uint64_t value;
   // Of one whose buffer was released; guarded by the context's lock.
   struct weir__vulkan_chunk *next_released;
   weir__id last_use;
 } weir__vulkan_image;
 
-void weir__vulkan_image_free(const struct weir__vulkan_memory *memory, weir__vulkan_image *image);
+void weir__vulkan_image_free(struct weir__vulkan_memory *memory, weir__vulkan_image *image);
 
-// Records what brings a new image into its layout, where that was not recorded before.
-void weir__vulkan_lay_out(struct weir__vulkan_device *device, VkCommandBuffer commands,
-                          struct weir__vulkan_chunk *chunk);
+// Records in the lane's open batch what brings a new image into its layout, where that was not recorded before. Comes before
+// all commands that use the image; not in command buffers that are submitted again, or perhaps not at all. `address`: of a byte
+// of an image, or of anything else.
+void weir__vulkan_lay_out(struct weir__vulkan_device *device, struct weir__vulkan_lane *lane, const void *address);
+// The batch will not run: images that it should have brought into their layout are new again.
+void weir__vulkan_forget_layouts(struct weir__vulkan_device *device, const struct weir__vulkan_batch *batch);
 
 // Records a copy of a whole image, from or to a buffer or another image that suits; and zeros.
 void weir__vulkan_record_image_copy(struct weir__vulkan_device *device, VkCommandBuffer commands,

@@ -148,6 +148,7 @@ static weir_status make_chunk(weir__vulkan_device *device, const weir_image_info
   uint32_t shape = weir__image_shape(info->channels);
   weir__vulkan_image *image = weir__allocate_zeroed(sizeof *image);
   if (image == NULL) return weir__error(WEIR_ERROR_OUT_OF_MEMORY, "image create: no memory");
+  atomic_fetch_add_explicit(&device->memory.new_images, 1, memory_order_relaxed);
   image->extent = extent;
   image->dimensions = info->dimensions;
   image->texel_bytes = weir__image_texel_bytes(info->type, shape);

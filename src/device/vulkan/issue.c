@@ -119,6 +119,11 @@ void weir__vulkan_mark(const weir__vulkan_device *device, weir__vulkan_op *op, w
                                     batch->queries, op->query + end);
 }
 
+static void lay_out_images(weir__vulkan_device *device, weir__vulkan_lane *lane, const weir__task *task) {
+  for (uint32_t i = 0; i < task->arg_count && weir__vulkan_has_new_images(&device->memory); i++)
+    if (!weir__task_is_value(task, i)) weir__vulkan_lay_out(device, lane, task->args[i]);
+}
+
 // One dispatch of the task's kernel, or all of a task that has one step.
 static VkResult record_task(weir__vulkan_device *device, weir__vulkan_lane *lane, const weir__task *task,
                             uint32_t step) {
@@ -132,6 +137,7 @@ static VkResult record_task(weir__vulkan_device *device, weir__vulkan_lane *lane
                                  .is_value = is_value};
     access += !is_value;
   }
+  lay_out_images(device, lane, task);
   lane->recorder.sets = weir__vulkan_current_sets(device);
   lane->recorder.chunk = NULL;
   lane->stages |= VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT;
@@ -152,6 +158,7 @@ static bool issue_kernel(weir__vulkan_device *device, weir__vulkan_op *op, uint3
   if (weir__vulkan_steps(op->head.task) > 1) return true;
   const weir__vulkan_kernel *kernel = op->head.task->code;
   if (op->head.status == WEIR_OK && kernel != NULL && kernel->head.enqueue != NULL) {
+    lay_out_images(device, lane, op->head.task);
     weir__vulkan_call_task(device, op, lane);
   } else if (op->head.status == WEIR_OK) {
     weir__vulkan_mark(device, op, lane, false);
@@ -215,15 +222,6 @@ static bool issue_run(weir__vulkan_device *device, weir__vulkan_op *op, uint32_t
   if (op->head.status != WEIR_OK || atomic_load_explicit(&task->run->failed_count, memory_order_relaxed) > 0)
     weir__in_order_drain(&device->base);
   return true;
-}
-
-// Images that no command used yet come into their layout before the caller's commands.
-static void lay_out_images(weir__vulkan_device *device, const weir__vulkan_lane *lane, const weir__task *task) {
-  for (uint32_t i = 0; i < task->arg_count; i++) {
-    if (weir__task_is_value(task, i)) continue;
-    weir__vulkan_chunk *chunk = weir__vulkan_chunk_find(&device->memory, task->args[i]);
-    if (chunk->image != NULL) weir__vulkan_lay_out(device, lane->open->commands, chunk);
-  }
 }
 
 // The open task that had the slot before comes before this one: what the caller keeps for their lane is not shared.

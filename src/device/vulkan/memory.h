@@ -38,12 +38,17 @@ typedef struct weir__vulkan_memory {
   uint32_t count, capacity; // ascending addresses
   uint64_t next_number;
   _Atomic uint64_t generation; // grows when a chunk is destroyed
+  _Atomic uint32_t new_images; // that are not in their layout yet
 } weir__vulkan_memory;
 
 // Chooses the types of memory. False: the device has none of the right kind.
 bool weir__vulkan_memory_initialize(weir__vulkan_memory *memory, const weir__vulkan_calls *calls, VkDevice device,
                                     const weir__vulkan_facts *facts, const uint32_t *families, uint32_t family_count);
 void weir__vulkan_memory_deinitialize(weir__vulkan_memory *memory);
+
+static inline bool weir__vulkan_has_new_images(const weir__vulkan_memory *memory) {
+  return atomic_load_explicit(&memory->new_images, memory_order_relaxed) > 0;
+}
 
 // Makes a chunk. NULL: no memory. Any thread, as all that follows.
 weir__vulkan_chunk *weir__vulkan_chunk_create(weir__vulkan_memory *memory, uint64_t bytes, bool on_host);

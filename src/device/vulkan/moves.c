@@ -20,6 +20,8 @@ static bool put_copy(weir__vulkan_device *device, weir__vulkan_op *op, uint32_t 
   if (!weir__vulkan_place(device, op, count, lane_index)) return false;
   weir__vulkan_lane *lane = &device->lanes[lane_index];
   lane->stages |= VK_PIPELINE_STAGE_TRANSFER_BIT;
+  weir__vulkan_lay_out(device, lane, destination);
+  weir__vulkan_lay_out(device, lane, source);
   weir__vulkan_mark(device, op, lane, false);
   weir__vulkan_record_copy(device, lane->open->commands, destination, source, bytes);
   weir__vulkan_mark(device, op, lane, true);
@@ -81,6 +83,7 @@ static bool put_fill(weir__vulkan_device *device, weir__vulkan_op *op, uint32_t 
   if (!weir__vulkan_place(device, op, count, lane_index)) return false;
   weir__vulkan_lane *lane = &device->lanes[lane_index];
   lane->stages |= VK_PIPELINE_STAGE_TRANSFER_BIT;
+  weir__vulkan_lay_out(device, lane, move->destination);
   weir__vulkan_mark(device, op, lane, false);
   weir__vulkan_record_fill(device, lane->open->commands, move->destination, move->bytes, move->pattern);
   weir__vulkan_mark(device, op, lane, true);

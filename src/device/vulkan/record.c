@@ -73,7 +73,6 @@ static VkResult find_set(weir__vulkan_device *device, weir__vulkan_recorder *rec
     if (args[i].is_value) continue;
     weir__vulkan_chunk *chunk = find_chunk(device, recorder, args[i].address);
     if (chunk->image != NULL) {
-      weir__vulkan_lay_out(device, recorder->commands, chunk);
       bool ignored = layout->types[bindings] == VK_DESCRIPTOR_TYPE_STORAGE_BUFFER;
       bound[bindings++] = (weir__vulkan_bound){.chunk = ignored ? NULL : chunk};
       continue;
