@@ -23,6 +23,7 @@ weir_status weir__pipeline_check_waiter(const weir_pipeline *pipeline, const cha
 
 weir_status weir_pipeline_start(weir_pipeline *pipeline) {
   if (pipeline == NULL) return is_null("pipeline start");
+  if (weir__is_foreign(pipeline->context)) return weir__refuse_foreign("pipeline start");
   weir__lock_acquire(&pipeline->lock);
   bool runs = atomic_load_explicit(&pipeline->running, memory_order_acquire) != 0;
   if (!runs) {

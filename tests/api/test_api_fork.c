@@ -76,6 +76,7 @@ static int refused(family *self) {
   REFUSED(weir_graph_evaluate(self->graph, WEIR_FOREVER));
   REFUSED(weir_graph_wait(self->graph, WEIR_FOREVER));
   REFUSED(weir_group_wait(self->group, WEIR_FOREVER));
+  REFUSED(weir_pipeline_start(self->pipeline));
   REFUSED(weir_pipeline_wait(self->pipeline, WEIR_FOREVER));
   REFUSED(weir_pipeline_release(self->pipeline));
   const weir_split_launch launch = {.kernel = self->kernel, .groups = {4, 1, 1}};
