@@ -118,6 +118,8 @@ static __attribute__((noinline, cold)) void find_after(weir_context *context, co
   weir__task *task = weir__window_task(&context->host.window, id);
   weir_device *device = task->kind == WEIR__TASK_KERNEL ? context->host.devices[task->device] : NULL;
   weir__externals_await(context, task, device, asked->after, asked->after_count);
+  // The launch of a graph names only one that writes to the same memory by itself.
+  if (task->run == NULL) weir__contents_await(context, task, asked->after, asked->after_count);
 }
 
 // Records the accesses, and collects all predecessors.

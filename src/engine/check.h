@@ -24,8 +24,8 @@ weir_status weir__check_args(weir_context *context, const weir_task *task, uint3
 // Whether no two accesses to ranges of one buffer disagree. Asked of few accesses.
 bool weir__ranges_agree(const weir__access *accesses, uint32_t count);
 
-// Checks that offset and length suit a pattern of 4 bytes. A length of WEIR_WHOLE is that of no range: the offset is beyond the
-// buffer, which others refuse.
+// Checks that offset and length suit a pattern of 4 bytes. A length of WEIR_WHOLE is that of no range: the offset is
+// beyond the buffer, which others refuse.
 weir_status weir__check_fill(const weir_buffer *buffer, uint64_t offset, uint64_t bytes, const char *what);
 
 // Report why a task is refused, or LATER if it may be queued: it would have to wait for `what` in a task or callback; there is no memory for `what`.

@@ -39,11 +39,13 @@ typedef struct weir__ending_rules {
   void (*deliver)(weir__ending *ending);
   // The event gets its status.
   void (*end)(weir__ending *ending);
+  bool brings; // what it delivers are contents: tasks that name the event in `after` wait for them
 } weir__ending_rules;
 
 struct weir__ending {
   const weir__ending_rules *rules;
-  bool delivers; // contents must be delivered before the event is done; false: not, or it was done
+  bool delivers;                 // contents must be delivered before the event is done; false: not, or it was done
+  struct weir__awaiting *behind; // tasks that wait until it has brought contents (engine/external.h)
 };
 
 // What a task owns for its function.

@@ -103,6 +103,35 @@ static bool is_kept_by(weir_device *device, const weir__task *task, weir__extern
          device->ops->await_import(device, task->id, import);
 }
 
+static struct weir__awaiting *take_awaiting(weir_context *context) {
+  struct weir__awaiting *awaiting = context->externals.free;
+  context->externals.free = awaiting->next;
+  context->externals.free_count--;
+  return awaiting;
+}
+
+void weir__contents_await(weir_context *context, weir__task *task, weir_event *const *events, uint32_t count) {
+  for (uint32_t i = 0; i < count; i++) {
+    if (!weir__event_brings(events[i])) continue;
+    struct weir__awaiting **link = &events[i]->ending->behind;
+    while (*link != NULL) link = &(*link)->next;
+    *link = take_awaiting(context);
+    **link = (struct weir__awaiting){.task = task->id};
+    task->blockers++;
+  }
+}
+
+void weir__contents_let_go(weir_context *context, struct weir__awaiting *behind) {
+  while (behind != NULL) {
+    struct weir__awaiting *next = behind->next;
+    weir__id task = behind->task;
+    weir__externals_give(context, behind);
+    weir__host_release(&context->host, weir__window_task(&context->host.window, task));
+    behind = next;
+  }
+  if (context->devices.flushes) weir__context_flush(context); // who waits for the tasks asked for this before
+}
+
 void weir__externals_await(weir_context *context, weir__task *task, weir_device *device, weir_event *const *events,
                            uint32_t count) {
   for (uint32_t i = 0; i < count; i++) {
@@ -111,9 +140,7 @@ void weir__externals_await(weir_context *context, weir__task *task, weir_device 
     bool kept = is_kept_by(device, task, external->import);
     // It was cancelled before it entered: nobody lets it go later.
     if (task->dropped && !kept && !external->holds) continue;
-    struct weir__awaiting *awaiting = context->externals.free;
-    context->externals.free = awaiting->next;
-    context->externals.free_count--;
+    struct weir__awaiting *awaiting = take_awaiting(context);
     *awaiting = (struct weir__awaiting){.task = task->id, .device = kept ? device : NULL};
     *external->last_link = awaiting;
     external->last_link = &awaiting->next;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // External events: they stand for work that Weir does not run, and are outside of the window. A task that comes after
-// one has a blocker until it ends, and is in its list. The lock is held in all of this.
+// one has a blocker until it ends, and is in its list. So does a task that comes after a launch of a graph whose copies
+// to the caller's memory are still to be made. The lock is held in all of this.
 #ifndef WEIR_ENGINE_EXTERNAL_H
 #define WEIR_ENGINE_EXTERNAL_H
 
@@ -55,6 +56,12 @@ void weir__externals_abandon(weir_context *context);
 void weir__externals_end(weir_context *context);
 void weir__externals_destroy(weir_context *context);
 
+// Whether the event's task, done or not, has contents that are still to be brought where the caller wants them.
+static inline bool weir__event_brings(const weir_event *event) {
+  const weir__ending *ending = event->ending;
+  return ending != NULL && ending->rules->brings && ending->delivers;
+}
+
 // Memory for a task that comes after these events. False: there is none.
 bool weir__externals_reserve(weir_context *context, weir_event *const *events, uint32_t count);
 // Gives back what was reserved for one task and one event.
@@ -64,6 +71,11 @@ void weir__externals_give(weir_context *context, struct weir__awaiting *awaiting
 // so that it is not issued before as a task that others may follow at once.
 void weir__externals_await(weir_context *context, weir__task *task, weir_device *device, weir_event *const *events,
                            uint32_t count);
+
+// The task, which is being submitted, waits for contents that the events' tasks are to bring; memory was reserved. And:
+// these were brought, and the tasks that waited go on.
+void weir__contents_await(weir_context *context, weir__task *task, weir_event *const *events, uint32_t count);
+void weir__contents_let_go(weir_context *context, struct weir__awaiting *behind);
 
 // Tasks were cancelled: those among them that wait go on, and are skipped. What waits for an event that holds stays.
 void weir__externals_cancel(weir_context *context);

@@ -38,7 +38,7 @@ static bool add_array(weir_context *context) {
 
 bool weir__externals_reserve(weir_context *context, weir_event *const *events, uint32_t count) {
   uint32_t needed = 0;
-  for (uint32_t i = 0; i < count; i++) needed += weir__external_of(events[i]) != NULL;
+  for (uint32_t i = 0; i < count; i++) needed += weir__external_of(events[i]) != NULL || weir__event_brings(events[i]);
   while (context->externals.free_count < needed) {
     if (!add_array(context)) return false;
   }

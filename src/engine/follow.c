@@ -11,8 +11,8 @@
 #include "engine/room.h"
 #include "engine/transfer.h"
 
-// The task's function: its predecessors are done, what the event stands for among them. How that ended is decided, but perhaps
-// not told yet: what frees a task's data is called first.
+// The task's function: its predecessors are done, what the event stands for among them. How that ended is decided, but
+// perhaps not told yet: what frees a task's data is called first.
 static void follow(const weir_work *work) {
   const weir_event *event = work->user;
   weir__failure *failure = work->internal;

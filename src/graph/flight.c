@@ -95,7 +95,7 @@ static void end(weir__ending *ending) {
 }
 
 void weir__flight_begin(weir__graph_launch *launch, weir_event *event) {
-  static const weir__ending_rules rules = {.is_next = is_next, .deliver = deliver, .end = end};
+  static const weir__ending_rules rules = {.is_next = is_next, .deliver = deliver, .end = end, .brings = true};
   weir_graph *graph = launch->run.graph;
   launch->ending = (weir__ending){.rules = &rules, .delivers = weir__graph_run_stages_out(&launch->run)};
   launch->writes_host = weir__graph_run_writes_host(&launch->run);

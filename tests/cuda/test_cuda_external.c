@@ -10,6 +10,7 @@
 #include "share.h"
 #include "weir/enqueue.h"
 #include "weir/external.h"
+#include "weir/graph.h"
 
 enum { COUNT = 64, BYTES = COUNT * 4 };
 
@@ -536,6 +537,57 @@ static void test_driver_fails(void **state) {
   share_run("cuda", driver_fails);
 }
 
+typedef struct copied {
+  const uint32_t *memory;
+  uint32_t seen;
+} copied;
+
+static void look(const weir_work *work) {
+  copied *self = work->user;
+  self->seen = self->memory[COUNT - 1];
+}
+
+// The second launch of a graph is done before the first, and its bytes come to the caller's memory after those of the first.
+// Tasks that come after it, and who reads a buffer that follows it, find them there.
+static void task_waits_for_copies_out(share *s) {
+  uint32_t outside[COUNT] = {0}, memory[COUNT] = {0};
+  weir_buffer *first, *second = share_buffer(s, COUNT), *out = share_buffer(s, COUNT), *destination;
+  share_ok(weir_buffer_wrap(s->context, outside, BYTES, &first));
+  share_ok(weir_buffer_wrap(s->context, memory, BYTES, &destination));
+  share_ok(weir_fill(second, 0, BYTES, 9, NULL));
+  weir_graph *graph;
+  share_ok(weir_graph_create(s->context, &(weir_graph_options){.device = s->cuda}, &graph));
+  share_ok(weir_graph_copy(graph, out, 0, first, 0, BYTES, NULL));
+  share_ok(weir_graph_copy_out(graph, out, 0, BYTES, memory, NULL));
+  weir_event *host, *launch, *task;
+  share_ok(weir_host_event_create(s->context, "outside", &host));
+  share_ok(weir_buffer_follow(first, WEIR_WRITE, host));
+  share_ok(weir_graph_launch(graph, NULL));
+  share_ok(weir_graph_replace_buffer(graph, first, second));
+  share_ok(weir_graph_launch(graph, &launch));
+  copied after = {.memory = memory}, reader = {.memory = memory};
+  weir_task looks = {.host = look, .user = &after, .after = &launch, .after_count = 1};
+  share_ok(weir_submit(s->context, &looks, &task));
+  share_ok(weir_buffer_follow(destination, WEIR_WRITE, launch));
+  const weir_arg arg = weir_reads(destination);
+  share_ok(weir_submit(s->context, &(weir_task){.host = look, .user = &reader, .args = &arg, .arg_count = 1}, NULL));
+  assert_int_equal(weir_event_wait(launch, 1000000), WEIR_TIMEOUT);
+  assert_int_equal(weir_event_wait(task, 20000000), WEIR_TIMEOUT);
+  share_ok(weir_host_event_signal(host, WEIR_OK));
+  share_ok(weir_finish(s->context));
+  assert_int_equal(after.seen, 9);
+  assert_int_equal(reader.seen, 9);
+  weir_event_release(host);
+  weir_event_release(launch);
+  weir_event_release(task);
+  share_ok(weir_graph_release(graph));
+}
+
+static void test_copies_out(void **state) {
+  (void)state;
+  share_run("cuda,cpu:2", task_waits_for_copies_out);
+}
+
 static weir_device *device_of(weir_buffer *buffer, uint64_t offset, uint64_t bytes) {
   weir_device *device = NULL;
   share_ok(weir_buffer_device(buffer, offset, bytes, &device));
@@ -607,6 +659,7 @@ int main(void) {
       cmocka_unit_test(test_release),
       cmocka_unit_test(test_calls),
       cmocka_unit_test(test_lost),
+      cmocka_unit_test(test_copies_out),
       cmocka_unit_test(test_driver_fails),
       cmocka_unit_test(test_contents),
       cmocka_unit_test(test_misuse),
