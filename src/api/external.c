@@ -81,9 +81,14 @@ weir_status weir_buffer_device(weir_buffer *buffer, uint64_t offset, uint64_t by
   *out_device = NULL;
   weir_status status = weir__object_check(buffer, WEIR__KIND_BUFFER, NULL, "buffer device");
   if (status != WEIR_OK) return status;
-  if (offset >= buffer->bytes || (bytes != WEIR_WHOLE && (bytes == 0 || bytes > buffer->bytes - offset)))
-    return weir__error(WEIR_ERROR_OUT_OF_RANGE, "buffer device: bytes leave buffer %llu '%s' of %llu bytes",
-                       (unsigned long long)buffer->id, buffer->label, (unsigned long long)buffer->bytes);
+  if (offset >= buffer->bytes || (bytes != WEIR_WHOLE && (bytes == 0 || bytes > buffer->bytes - offset))) {
+    char count[24] = "all";
+    if (bytes != WEIR_WHOLE) snprintf(count, sizeof count, "%llu", (unsigned long long)bytes);
+    return weir__error(
+        WEIR_ERROR_OUT_OF_RANGE,
+        "buffer device: %s bytes from byte %llu on are no part of buffer %llu '%s', which has %llu bytes", count,
+        (unsigned long long)offset, (unsigned long long)buffer->id, buffer->label, (unsigned long long)buffer->bytes);
+  }
   weir_context *context = buffer->object.context;
   weir__context_lock(context);
   uint64_t end = bytes == WEIR_WHOLE ? buffer->bytes : offset + bytes;

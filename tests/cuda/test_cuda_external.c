@@ -615,8 +615,8 @@ static void contents_are_found(share *s) {
   assert_null(device_of(buffer, 0, 32));
   assert_null(device_of(buffer, 0, WEIR_WHOLE)); // no memory has all
   assert_ptr_equal(device_of(buffer, 32, WEIR_WHOLE), s->cuda);
-  share_refused(weir_buffer_device(buffer, 0, BYTES + 1, &device), WEIR_ERROR_OUT_OF_RANGE, "bytes leave buffer");
-  share_refused(weir_buffer_device(buffer, BYTES, WEIR_WHOLE, &device), WEIR_ERROR_OUT_OF_RANGE, "bytes leave buffer");
+  share_refused(weir_buffer_device(buffer, 0, BYTES + 1, &device), WEIR_ERROR_OUT_OF_RANGE, "257 bytes from byte 0 on");
+  share_refused(weir_buffer_device(buffer, BYTES, WEIR_WHOLE, &device), WEIR_ERROR_OUT_OF_RANGE, "all bytes from byte");
   share_refused(weir_buffer_device(buffer, 0, WEIR_WHOLE, NULL), WEIR_ERROR_INVALID_ARGUMENT, "out_device is NULL");
   share_ok(weir_finish(s->context));
   share_ok(weir_buffer_release(buffer));
