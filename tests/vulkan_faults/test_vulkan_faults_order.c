@@ -48,7 +48,7 @@ static weir_status wait_at_gate(const weir_enqueue *call) {
 static void open_context(uint32_t queues) {
   const weir_vulkan_code code = {.words = mix_spv, .bytes = sizeof mix_spv};
   const weir_vulkan_launch launch = {0};
-  alarm(60);
+  alarm(20);
   messages = weir__vulkan_validation_messages();
   interposer_fail(NULL, 0, 0);
   for (uint32_t i = 0; i < WORDS; i++) input[i] = i * 2654435761u;
@@ -202,9 +202,31 @@ static void a_layout_in_a_recording(void **state) {
   close_context();
 }
 
+// A submission fails, and so does the one that only tells of its end, for which another lane waits. The device is lost, and
+// nothing that was submitted may wait for ever.
+static void an_end(void **state) {
+  (void)state;
+  open_context(2);
+  hold_thread();
+  submit(1, 0);
+  submit(2, 0);
+  const uint32_t word = 3;
+  const weir_arg args[] = {weir_updates(buffers[2]), weir_reads(buffers[1]), weir_value(&word, sizeof word)};
+  good(weir_submit(
+      context,
+      &(weir_task){
+          .kernel = mix, .args = args, .arg_count = 3, .groups = {1}, .device = weir_context_device(context, 0)},
+      NULL));
+  interposer_fail_times("vkQueueSubmit", 2, 2, VK_ERROR_OUT_OF_HOST_MEMORY);
+  gate_open(&held);
+  assert_int_equal(weir_finish(context), WEIR_ERROR_DEVICE_LOST);
+  close_context();
+}
+
 int main(void) {
   setenv("WEIR_VULKAN_LOADER", INTERPOSER, 1);
   const struct CMUnitTest tests[] = {cmocka_unit_test(a_barrier), cmocka_unit_test(a_layout),
-                                     cmocka_unit_test(a_layout_for_a_graph), cmocka_unit_test(a_layout_in_a_recording)};
+                                     cmocka_unit_test(a_layout_for_a_graph), cmocka_unit_test(a_layout_in_a_recording),
+                                     cmocka_unit_test(an_end)};
   return cmocka_run_group_tests_name("Vulkan: submissions that bring order fail", tests, NULL, NULL);
 }

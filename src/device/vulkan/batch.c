@@ -356,6 +356,7 @@ void weir__vulkan_submit(weir__vulkan_device *device, weir__vulkan_lane *lane) {
     if (device->next_copy == NULL) device->next_copy = batch;
     return;
   }
+  if (weir__vulkan_is_in_trouble(device)) return; // it is reported as lost
   if (batch->for_host || device->memory.reads_mapped) end_for_host(device, lane, batch);
   VkResult result = device->calls.vkEndCommandBuffer(batch->commands);
   if (result == VK_SUCCESS) result = submit(device, lane, batch, batch->graph != VK_NULL_HANDLE ? 2 : 1);

@@ -156,6 +156,7 @@ void weir__vulkan_wait_any(weir__vulkan_device *device, uint64_t ns) {
   VkSemaphore semaphores[WEIR__VULKAN_MOST_LANES];
   uint64_t values[WEIR__VULKAN_MOST_LANES];
   uint32_t count = 0;
+  if (weir__vulkan_is_in_trouble(device)) return; // what was not submitted does not end
   for (uint32_t i = 0; i + 1 < device->lane_count; i++) {
     if (device->lanes[i].first == NULL) continue;
     semaphores[count] = device->lanes[i].semaphore;

@@ -190,6 +190,11 @@ static inline void weir__vulkan_trouble(weir__vulkan_device *device, VkResult re
   weir__in_order_trouble(&device->base, (uint32_t)-result);
 }
 
+// After that nothing is submitted any more: it could wait for the end of something that the driver did not take.
+static inline bool weir__vulkan_is_in_trouble(const weir__vulkan_device *device) {
+  return atomic_load_explicit(&device->base.trouble, memory_order_relaxed) != 0;
+}
+
 // What follows is called by the thread only.
 
 // Functions of weir__in_order_table: thread.c, issue.c, complete.c.
