@@ -223,10 +223,28 @@ static void an_end(void **state) {
   close_context();
 }
 
+// The host has made a copy, and cannot say so for a while: the kernel behind it waits in the queue.
+static void a_copy(void **state) {
+  (void)state;
+  open_context(1);
+  hold_thread();
+  submit(1, 0);
+  good(weir_copy_in(buffers[1], 0, BYTES, input, NULL));
+  submit(2, 1);
+  interposer_fail_times("vkSignalSemaphore", 1, 3, VK_ERROR_OUT_OF_HOST_MEMORY);
+  gate_open(&held);
+  assert_int_equal(weir_finish(context), WEIR_ERROR_DEVICE_LOST);
+  assert_non_null(interposer_failed());
+  close_context();
+}
+
 int main(void) {
   setenv("WEIR_VULKAN_LOADER", INTERPOSER, 1);
-  const struct CMUnitTest tests[] = {cmocka_unit_test(a_barrier), cmocka_unit_test(a_layout),
-                                     cmocka_unit_test(a_layout_for_a_graph), cmocka_unit_test(a_layout_in_a_recording),
-                                     cmocka_unit_test(an_end)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(a_barrier),
+                                     cmocka_unit_test(a_layout),
+                                     cmocka_unit_test(a_layout_for_a_graph),
+                                     cmocka_unit_test(a_layout_in_a_recording),
+                                     cmocka_unit_test(an_end),
+                                     cmocka_unit_test(a_copy)};
   return cmocka_run_group_tests_name("Vulkan: submissions that bring order fail", tests, NULL, NULL);
 }

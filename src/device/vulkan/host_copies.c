@@ -3,6 +3,7 @@
 // The lane of copies that the host makes: between memory that the device does not reach and memory of the device's that the
 // host does. A thread of its own makes them, in order; the device's thread hands them over when what they wait for is done,
 // and signals the lane's semaphore. (All of Vulkan's calls about semaphores come from one thread.)
+#include <sched.h>
 #include <string.h>
 
 #include "base/allocate.h"
@@ -10,6 +11,9 @@
 #include "base/error.h"
 #include "base/tsan.h"
 #include "device/vulkan/vulkan.h"
+
+// A semaphore that there is no memory to signal is signalled again so many times: queues wait for it.
+enum { MOST_TRIES = 1000 };
 
 static weir__vulkan_batch *pop(weir__vulkan_device *device) {
   weir__lock_acquire(&device->copy_lock);
@@ -95,7 +99,11 @@ void weir__vulkan_copier_give_up(weir__vulkan_device *device) {
   if (lane->reached >= lane->value) return;
   const VkSemaphoreSignalInfo info = {
       .sType = VK_STRUCTURE_TYPE_SEMAPHORE_SIGNAL_INFO, .semaphore = lane->semaphore, .value = lane->value};
-  device->calls.vkSignalSemaphore(device->device, &info);
+  VkResult result = VK_NOT_READY;
+  for (int tried = 0; tried < MOST_TRIES && result != VK_SUCCESS && result != VK_ERROR_DEVICE_LOST; tried++) {
+    if (tried > 0) sched_yield();
+    result = device->calls.vkSignalSemaphore(device->device, &info);
+  }
   lane->reached = lane->value;
 }
 
