@@ -48,7 +48,7 @@ static weir_status wait_at_gate(const weir_enqueue *call) {
 static void open_context(uint32_t queues) {
   const weir_vulkan_code code = {.words = mix_spv, .bytes = sizeof mix_spv};
   const weir_vulkan_launch launch = {0};
-  alarm(20);
+  alarm(60);
   messages = weir__vulkan_validation_messages();
   interposer_fail(NULL, 0, 0);
   for (uint32_t i = 0; i < WORDS; i++) input[i] = i * 2654435761u;

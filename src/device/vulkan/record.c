@@ -40,7 +40,7 @@ static void await_old_sets(weir__vulkan_device *device) {
     weir__vulkan_give_reported(device);
     if (!any) weir__vulkan_wait_any(device, UINT64_MAX);
   }
-  if (!weir__in_order_is_well(&device->base)) weir__vulkan_wait_idle(device);
+  if (!weir__in_order_is_well(&device->base)) weir__vulkan_drain(&device->base);
 }
 
 weir__vulkan_sets *weir__vulkan_current_sets(weir__vulkan_device *device) {
