@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "device/vulkan/validation.h"
+#include "device/vulkan/vulkan.h"
 #include "gate.h"
 #include "interposer.h"
 #include "mix.spv.h"
@@ -238,6 +239,29 @@ static void a_copy(void **state) {
   close_context();
 }
 
+// Nothing can be recorded for a signal to the caller's work, which waits for it all the same.
+static void a_signal(void **state) {
+  (void)state;
+  open_context(1);
+  const VkSemaphoreTypeCreateInfo type = {.sType = VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO,
+                                          .semaphoreType = VK_SEMAPHORE_TYPE_TIMELINE};
+  const VkSemaphoreCreateInfo info = {.sType = VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO, .pNext = &type};
+  weir_device *device = weir_context_device(context, 0);
+  const weir__vulkan_device *vulkan = weir__vulkan_of(device);
+  VkSemaphore semaphore;
+  assert_int_equal(vulkan->calls.vkCreateSemaphore(vulkan->device, &info, NULL, &semaphore), VK_SUCCESS);
+  uint64_t reached = 0;
+  interposer_fail("vkBeginCommandBuffer", 1, VK_ERROR_OUT_OF_HOST_MEMORY);
+  good(weir_vulkan_signal_semaphore(device, (uint64_t)semaphore, 7, NULL));
+  assert_int_equal(weir_finish(context), WEIR_ERROR_OUT_OF_MEMORY);
+  assert_non_null(interposer_failed());
+  interposer_fail(NULL, 0, 0);
+  assert_int_equal(vulkan->calls.vkGetSemaphoreCounterValue(vulkan->device, semaphore, &reached), VK_SUCCESS);
+  assert_int_equal(reached, 7);
+  vulkan->calls.vkDestroySemaphore(vulkan->device, semaphore, NULL);
+  close_context();
+}
+
 int main(void) {
   setenv("WEIR_VULKAN_LOADER", INTERPOSER, 1);
   const struct CMUnitTest tests[] = {cmocka_unit_test(a_barrier),
@@ -245,6 +269,7 @@ int main(void) {
                                      cmocka_unit_test(a_layout_for_a_graph),
                                      cmocka_unit_test(a_layout_in_a_recording),
                                      cmocka_unit_test(an_end),
-                                     cmocka_unit_test(a_copy)};
+                                     cmocka_unit_test(a_copy),
+                                     cmocka_unit_test(a_signal)};
   return cmocka_run_group_tests_name("Vulkan: submissions that bring order fail", tests, NULL, NULL);
 }

@@ -307,6 +307,7 @@ static VkResult submit(weir__vulkan_device *device, weir__vulkan_lane *lane, wei
   VkResult result = device->calls.vkQueueSubmit(lane->queue->queue, 1, &info, batch->fence);
   weir__vulkan_queue_release(device, lane->queue);
   batch->fenced = batch->fence != VK_NULL_HANDLE && result == VK_SUCCESS;
+  if (batch->signal != NULL) batch->signal->submitted = result == VK_SUCCESS;
   for (uint32_t i = 0; i < device->lane_count && result == VK_SUCCESS; i++)
     if (waits[i] != 0) lane->awaited[i] = waits[i];
   return result;

@@ -50,7 +50,8 @@ static const weir__in_order_table table = {.operation_bytes = sizeof(weir__vulka
                                            .await = weir__vulkan_await,
                                            .lose = weir__vulkan_lose,
                                            .drain = weir__vulkan_drain,
-                                           .fence_is_over = weir__vulkan_fence_is_over};
+                                           .fence_is_over = weir__vulkan_fence_is_over,
+                                           .fence_destroy = weir__vulkan_fence_destroy};
 
 weir__vulkan_pipelines *weir__vulkan_device_pipelines(weir_device *device) {
   return weir__vulkan_of(device)->pipelines;

@@ -83,6 +83,18 @@ bool weir__vulkan_fence_is_over(void *user, weir__external_fence *head) {
   return over && result == VK_SUCCESS;
 }
 
+void weir__vulkan_fence_destroy(weir__in_order_device *base, weir__external_fence *head) {
+  weir__vulkan_device *device = weir__vulkan_of(&base->device);
+  const weir__vulkan_fence *fence = (const weir__vulkan_fence *)head;
+  if (head->signals && fence->semaphore != VK_NULL_HANDLE && !fence->submitted && !weir__vulkan_is_in_trouble(device)) {
+    const VkSemaphoreSignalInfo info = {
+        .sType = VK_STRUCTURE_TYPE_SEMAPHORE_SIGNAL_INFO, .semaphore = fence->semaphore, .value = fence->value};
+    VkResult result = device->calls.vkSignalSemaphore(device->device, &info);
+    if (result != VK_SUCCESS) weir__vulkan_trouble(device, result);
+  }
+  weir__free(head);
+}
+
 void weir__vulkan_await_fences(weir__vulkan_device *device, uint64_t ns) {
   VkSemaphore semaphores[AWAITED_AT_ONCE];
   uint64_t values[AWAITED_AT_ONCE];

@@ -8,6 +8,7 @@
 
 #include "device/fence.h"
 #include "device/vulkan/driver.h"
+#include "issue/in_order.h"
 
 struct weir__vulkan_device;
 
@@ -15,6 +16,7 @@ typedef struct weir__vulkan_fence {
   weir__external_fence head;
   VkSemaphore semaphore; // VK_NULL_HANDLE: a marker
   uint64_t value;
+  bool submitted; // the signal is part of a submission
 } weir__vulkan_fence;
 
 // NULL: no memory. The task's device frees it with weir__free.
@@ -25,6 +27,8 @@ weir__external_fence *weir__vulkan_marker(weir_device *device);
 
 // weir__in_order_table.fence_is_over: the semaphore has reached the value; on a device that is lost nothing waits.
 bool weir__vulkan_fence_is_over(void *device, weir__external_fence *fence);
+// weir__in_order_table.fence_destroy: if there was no memory to submit a signal, all before it is done, and the host signals.
+void weir__vulkan_fence_destroy(weir__in_order_device *device, weir__external_fence *fence);
 // Waits until one of the semaphores may have reached its value, for `ns` at most.
 void weir__vulkan_await_fences(struct weir__vulkan_device *device, uint64_t ns);
 

@@ -95,7 +95,7 @@ static bool put_fill(weir__vulkan_device *device, weir__vulkan_op *op, uint32_t 
 
 // No bytes, but an order with the caller's work: the lane's batch waits for a semaphore, or signals one.
 static bool put_fence(weir__vulkan_device *device, weir__vulkan_op *op, uint32_t count) {
-  const weir__vulkan_fence *fence = (const weir__vulkan_fence *)weir__task_fence(op->head.task);
+  weir__vulkan_fence *fence = (weir__vulkan_fence *)weir__task_fence(op->head.task);
   uint32_t lane_index = weir__vulkan_choose_lane(device, count);
   weir__vulkan_lane *lane = &device->lanes[lane_index];
   bool marker = fence->semaphore == VK_NULL_HANDLE;

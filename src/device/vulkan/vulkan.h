@@ -72,12 +72,12 @@ typedef struct weir__vulkan_batch {
   weir__vulkan_op *first, *last;
   uint32_t count, lane;
   uint64_t value;
-  struct weir__vulkan_told *told;           // under the validation layer
-  uint64_t waits[WEIR__VULKAN_MOST_LANES];  // per lane: this value first; 0: none
-  uint64_t waited;                          // bit per lane
-  const weir__vulkan_fence *await, *signal; // semaphores of the caller's to wait for, to signal; NULL: none
-  VkPipelineStageFlags host_writes;         // not 0: stages that read what the host wrote
-  bool for_host;                            // the host will read what it writes
+  struct weir__vulkan_told *told;          // under the validation layer
+  uint64_t waits[WEIR__VULKAN_MOST_LANES]; // per lane: this value first; 0: none
+  uint64_t waited;                         // bit per lane
+  weir__vulkan_fence *await, *signal;      // semaphores of the caller's to wait for, to signal; NULL: none
+  VkPipelineStageFlags host_writes;        // not 0: stages that read what the host wrote
+  bool for_host;                           // the host will read what it writes
   bool submitted;
   // Of the lane of the host's copies.
   struct weir__vulkan_batch *next_copy;
