@@ -175,8 +175,9 @@ typedef void (*weir_profile_function)(void *user, const weir_profile_event *even
 typedef struct weir_context_options {
   // Names of devices, separated by commas: "cpu", "cpu:4" (four workers), "cuda", "cuda:1", "vulkan", "vulkan:1",
   // "opencl", "opencl:1", "opencl:0/2.1" (part 1 of 2), "sim:ideal", "sim:h200", "sim:FILE", "sim:plain+speed=4".
-  // Default: "cpu". It has one worker for each core, less one for the thread of each CUDA, OpenCL and Vulkan device of
-  // the context, but for half of the cores at least.
+  // Default: "cpu". It has one worker for each core that the process may use, less one for the thread of each CUDA,
+  // OpenCL and Vulkan device of the context, but for half of the cores at least. Where a control group has a quota of
+  // time, the process may use as many cores as that is worth, rounded up.
   const char *devices;
   uint32_t window; // most tasks in flight: 8 to 2^24, rounded up to a power of two; default 1024
   uint32_t queues; // in-order queues of each device that has queues; default: the device's own number

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/machine.h"
 #include "base/tsan.h"
 
 // A lock is mostly free again within a microsecond, which a longer pause would sleep through: pauses grow later.
@@ -38,8 +39,7 @@ uint32_t weir__core_count(void) {
   static _Atomic uint32_t known;
   uint32_t count = atomic_load_explicit(&known, memory_order_relaxed);
   if (count == 0) {
-    cpu_set_t cores;
-    count = sched_getaffinity(0, sizeof cores, &cores) == 0 ? (uint32_t)CPU_COUNT(&cores) : UINT32_MAX;
+    count = weir__machine_cores();
     atomic_store_explicit(&known, count, memory_order_relaxed);
   }
   return count;

@@ -14,6 +14,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/machine.h"
+
 #define HWLOC_SYMBOLS(X)                                                                                               \
   X(hwloc_topology_init)                                                                                               \
   X(hwloc_topology_load)                                                                                               \
@@ -81,8 +83,13 @@ static void load(void) {
   (void)pthread_atfork(NULL, NULL, let_go_all); // without memory for it a forked process keeps them as long as it lives
   CPU_ZERO(&topology.allowed);
   sched_getaffinity(0, sizeof topology.allowed, &topology.allowed);
-  topology.usable = (uint32_t)CPU_COUNT(&topology.allowed);
-  if (topology.usable == 0) topology.usable = 1;
+  topology.usable = weir__machine_cores();
+  int allowed = CPU_COUNT(&topology.allowed);
+  if (allowed > 0 && topology.usable < (uint32_t)allowed) {
+    snprintf(topology.text, sizeof topology.text,
+             "workers are not pinned: the control group allows the time of %u of %d cores", topology.usable, allowed);
+    return;
+  }
   void *library = dlopen("libhwloc.so.15", RTLD_NOW | RTLD_LOCAL);
   if (library == NULL) {
     snprintf(topology.text, sizeof topology.text, "workers are not pinned: %.110s", dlerror());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The memory that the process may use: limits of control groups, which a made-up tree of files has.
+// What the process may use: limits of control groups, which a made-up tree of files has.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -42,6 +42,10 @@ static int remove_tree(void **state) {
   const char *const names[] = {"/outer/inner/memory.max",
                                "/outer/memory.max",
                                "/outer/inner/memory.limit_in_bytes",
+                               "/outer/inner/cpu.max",
+                               "/outer/cpu.max",
+                               "/outer/inner/cpu.cfs_quota_us",
+                               "/outer/inner/cpu.cfs_period_us",
                                "/outer/inner",
                                "/outer",
                                ""};
@@ -69,8 +73,32 @@ static void the_least_limit_of_all_groups_above_counts(void **state) {
   assert_true(weir__cgroup_limit(root, "/not/there") == UINT64_MAX);
 }
 
+static void the_least_quota_of_all_groups_above_counts(void **state) {
+  (void)state;
+  assert_true(weir__cgroup_cores(root, "/outer/inner") == UINT32_MAX);
+  write_file("/outer/inner/cpu.max", "max 100000\n");
+  assert_true(weir__cgroup_cores(root, "/outer/inner") == UINT32_MAX);
+  write_file("/outer/cpu.max", "800000 100000\n");
+  assert_int_equal(weir__cgroup_cores(root, "/outer/inner"), 8);
+  write_file("/outer/inner/cpu.max", "250000 100000\n");
+  assert_int_equal(weir__cgroup_cores(root, "/outer/inner"), 3);
+  assert_int_equal(weir__cgroup_cores(root, "/outer"), 8);
+  assert_true(weir__cgroup_cores(root, "/") == UINT32_MAX);
+  write_file("/outer/inner/cpu.max", "max 100000\n");
+  write_file("/outer/inner/cpu.cfs_quota_us", "-1\n");
+  assert_int_equal(weir__cgroup_cores(root, "/outer/inner"), 8);
+  write_file("/outer/inner/cpu.cfs_quota_us", "200000\n"); // of an unknown period
+  assert_int_equal(weir__cgroup_cores(root, "/outer/inner"), 8);
+  write_file("/outer/inner/cpu.cfs_period_us", "50000\n");
+  assert_int_equal(weir__cgroup_cores(root, "/outer/inner"), 4);
+  write_file("/outer/inner/cpu.cfs_quota_us", "10000\n"); // a part of a core
+  assert_int_equal(weir__cgroup_cores(root, "/outer/inner"), 1);
+  assert_true(weir__cgroup_cores(root, "/not/there") == UINT32_MAX);
+}
+
 static void the_process_has_no_more_than_the_machine(void **state) {
   (void)state;
+  assert_in_range(weir__machine_cores(), 1, sysconf(_SC_NPROCESSORS_ONLN));
   uint64_t machine = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
   assert_in_range(weir__machine_memory(), 1 << 20, machine);
 }
@@ -78,6 +106,7 @@ static void the_process_has_no_more_than_the_machine(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(the_least_limit_of_all_groups_above_counts, make_tree, remove_tree),
+      cmocka_unit_test_setup_teardown(the_least_quota_of_all_groups_above_counts, make_tree, remove_tree),
       cmocka_unit_test(the_process_has_no_more_than_the_machine),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,10 +3,10 @@
 // `weir info`: what this machine has, and why a device is missing.
 #include "info.h"
 
-#include <sched.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/machine.h"
 #include "cli.h"
 
 typedef struct findings {
@@ -22,13 +22,6 @@ static void add_device(void *user, const char *kind, bool available, const char 
   json_t *device = json_pack("{s:s, s:b, s:s}", "kind", kind, "available", (int)available, "text", text);
   if (strcmp(kind, "vulkan") == 0) json_object_set_new(device, "devices", weir__info_vulkan_json());
   json_array_append_new(found->devices, device);
-}
-
-// CPUs that this process may run on.
-static int usable_cpus(void) {
-  cpu_set_t set;
-  if (sched_getaffinity(0, sizeof(set), &set) == 0) return CPU_COUNT(&set);
-  return (int)sysconf(_SC_NPROCESSORS_ONLN);
 }
 
 int weir__info_main(int argc, char **argv) {
@@ -61,7 +54,7 @@ int weir__info_main(int argc, char **argv) {
   weir__table_column(found.table, "usable", "", false);
   weir__table_column(found.table, "what was found", "", false);
   weir_probe(add_device, &found);
-  int cpus = usable_cpus(), online = (int)sysconf(_SC_NPROCESSORS_ONLN);
+  int cpus = (int)weir__machine_cores(), online = (int)sysconf(_SC_NPROCESSORS_ONLN);
   if (as_json) {
     exit_code = weir__cli_print_json("info", json_pack("{s:s, s:i, s:i, s:O}", "version", weir_version(), "cpus", cpus,
                                                        "cpus_online", online, "devices", found.devices));

@@ -2,12 +2,12 @@
 //
 // `weir run`: starts a program on ranks of MPI by mpirun, with a share of the cores for each.
 #include <errno.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/machine.h"
 #include "cli.h"
 #include "run.h"
 #include "run_timeline.h"
@@ -28,11 +28,6 @@ typedef enum launcher_kind { UNKNOWN, OPEN_MPI, HYDRA } launcher_kind;
 
 static void add(weir__run_line *line, const char *word) {
   line->words[line->count++] = word;
-}
-
-static uint64_t usable_cores(void) {
-  cpu_set_t cores;
-  return sched_getaffinity(0, sizeof cores, &cores) == 0 ? (uint64_t)CPU_COUNT(&cores) : 1;
 }
 
 static bool has_several_nodes(void) {
@@ -86,7 +81,7 @@ static void add_connections(weir__run_line *line, launcher_kind kind) {
 }
 
 static void make_line(weir__run_line *line, const weir__run_options *options, launcher_kind kind) {
-  uint64_t usable = usable_cores(), cores = options->cores;
+  uint64_t usable = weir__machine_cores(), cores = options->cores;
   if (cores == WEIR__RUN_CORES_UNSET) cores = has_several_nodes() ? 0 : usable / options->ranks;
   bool shares = options->cores == WEIR__RUN_CORES_UNSET && !has_several_nodes() && options->ranks > usable;
   add(line, options->launcher);

@@ -21,7 +21,8 @@ enum { LONG_NS = 1000, TINY_NS = 200, BATCH_NS = 2000 };
 static bool probe(char *text, size_t size) {
   char pinning[160];
   weir__pinning_text(pinning, sizeof pinning);
-  snprintf(text, size, "%u cores; %s", weir__usable_cores(), pinning);
+  uint32_t cores = weir__usable_cores();
+  snprintf(text, size, "%u core%s; %s", cores, cores == 1 ? "" : "s", pinning);
   return true;
 }
 
