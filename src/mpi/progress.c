@@ -4,6 +4,7 @@
 #include <sched.h>
 #include <sys/prctl.h>
 
+#include "base/machine.h"
 #include "drive.h"
 #include "exchange.h"
 #include "job.h"
@@ -57,8 +58,7 @@ static bool others_drive(weir_mpi *mpi, uint64_t *seen) {
 
 // Whether a thread that only looks takes no core that others need.
 static bool has_cores(void) {
-  cpu_set_t cores;
-  return sched_getaffinity(0, sizeof cores, &cores) == 0 && CPU_COUNT(&cores) >= ENOUGH_CORES;
+  return weir__machine_cores() >= ENOUGH_CORES;
 }
 
 // In a context with a card workers sleep while the card computes, and what it waits for is found by this thread alone.

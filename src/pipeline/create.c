@@ -5,11 +5,11 @@
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/allocate.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/machine.h"
 #include "base/structs.h"
 #include "base/tsan.h"
 #include "pipeline/job.h"
@@ -116,10 +116,8 @@ static weir_status open_lines(weir_pipeline *pipeline, const weir_pipeline_optio
 }
 
 static uint32_t usual_threads(uint32_t lines) {
-  long cores = sysconf(_SC_NPROCESSORS_ONLN);
-  cpu_set_t set;
-  if (sched_getaffinity(0, sizeof set, &set) == 0) cores = CPU_COUNT(&set);
-  return cores < 1 ? 1 : cores < (long)lines ? (uint32_t)cores : lines;
+  uint32_t cores = weir__machine_cores();
+  return cores < lines ? cores : lines;
 }
 
 static weir_status start_threads(weir_pipeline *pipeline) {
