@@ -262,6 +262,19 @@ static void a_signal(void **state) {
   close_context();
 }
 
+// A command buffer cannot be reset after its use.
+static void a_reset(void **state) {
+  (void)state;
+  open_context(1);
+  interposer_fail("vkResetCommandPool", 1, VK_ERROR_OUT_OF_HOST_MEMORY);
+  for (int i = 0; i < 4; i++) {
+    submit(1, 0);
+    good(weir_finish(context));
+  }
+  assert_non_null(interposer_failed());
+  close_context();
+}
+
 int main(void) {
   setenv("WEIR_VULKAN_LOADER", INTERPOSER, 1);
   const struct CMUnitTest tests[] = {cmocka_unit_test(a_barrier),
@@ -270,6 +283,7 @@ int main(void) {
                                      cmocka_unit_test(a_layout_in_a_recording),
                                      cmocka_unit_test(an_end),
                                      cmocka_unit_test(a_copy),
-                                     cmocka_unit_test(a_signal)};
+                                     cmocka_unit_test(a_signal),
+                                     cmocka_unit_test(a_reset)};
   return cmocka_run_group_tests_name("Vulkan: submissions that bring order fail", tests, NULL, NULL);
 }

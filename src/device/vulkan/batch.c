@@ -185,7 +185,10 @@ weir__vulkan_batch *weir__vulkan_open(weir__vulkan_device *device, weir__vulkan_
 
 void weir__vulkan_give_batch(weir__vulkan_device *device, weir__vulkan_lane *lane, weir__vulkan_batch *batch) {
   tell_layer(device, batch);
-  if (batch->pool != VK_NULL_HANDLE) device->calls.vkResetCommandPool(device->device, batch->pool, 0);
+  if (batch->pool != VK_NULL_HANDLE && device->calls.vkResetCommandPool(device->device, batch->pool, 0) != VK_SUCCESS) {
+    destroy_batch(device, batch); // its command buffer cannot be begun again
+    return;
+  }
   batch->first = batch->last = NULL;
   batch->count = 0;
   memset(batch->waits, 0, device->lane_count * sizeof batch->waits[0]);
