@@ -31,7 +31,7 @@ static struct {
   const char *name, *failed;
   uint64_t n, times, seen;
   VkResult result;
-  bool lost;
+  bool lost, removed;
   uint64_t undefined_used;
   int64_t live;
   timeline timelines[MOST_SEMAPHORES];
@@ -106,6 +106,13 @@ static bool is_object(uint64_t object) {
   state.undefined_used += object == UNDEFINED;
   pthread_mutex_unlock(&state.mutex);
   return object != 0 && object != UNDEFINED;
+}
+
+static bool is_removed(void) {
+  pthread_mutex_lock(&state.mutex);
+  bool removed = state.removed;
+  pthread_mutex_unlock(&state.mutex);
+  return removed;
 }
 
 static void count(int64_t change) {
@@ -399,6 +406,10 @@ static VKAPI_ATTR void VKAPI_CALL my_vkDestroySemaphore(VkDevice device, VkSemap
 static VKAPI_ATTR VkResult VKAPI_CALL my_vkGetSemaphoreCounterValue(VkDevice device, VkSemaphore semaphore,
                                                                     uint64_t *out) {
   VkResult result = enter("vkGetSemaphoreCounterValue", true);
+  if (result == VK_SUCCESS && is_removed()) {
+    *out = UINT64_MAX;
+    return VK_SUCCESS;
+  }
   if (result == VK_SUCCESS) return real.vkGetSemaphoreCounterValue(device, semaphore, out);
   *out = UNDEFINED;
   return result;
@@ -407,7 +418,7 @@ static VKAPI_ATTR VkResult VKAPI_CALL my_vkGetSemaphoreCounterValue(VkDevice dev
 static VKAPI_ATTR VkResult VKAPI_CALL my_vkWaitSemaphores(VkDevice device, const VkSemaphoreWaitInfo *info,
                                                           uint64_t timeout) {
   VkResult result = enter("vkWaitSemaphores", true);
-  return result == VK_SUCCESS ? real.vkWaitSemaphores(device, info, timeout) : result;
+  return result == VK_SUCCESS && !is_removed() ? real.vkWaitSemaphores(device, info, timeout) : result;
 }
 
 static VKAPI_ATTR VkResult VKAPI_CALL my_vkSignalSemaphore(VkDevice device, const VkSemaphoreSignalInfo *info) {
@@ -516,8 +527,14 @@ void interposer_fail_times(const char *name, uint64_t n, uint64_t times, int res
   state.seen = state.undefined_used = state.barriers = 0;
   state.result = (VkResult)result;
   state.failed = NULL;
-  state.lost = false;
+  state.lost = state.removed = false;
   state.destroyed_early = 0;
+  pthread_mutex_unlock(&state.mutex);
+}
+
+void interposer_remove(void) {
+  pthread_mutex_lock(&state.mutex);
+  state.removed = true;
   pthread_mutex_unlock(&state.mutex);
 }
 

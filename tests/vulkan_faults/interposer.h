@@ -17,6 +17,10 @@ INTERPOSER_API void interposer_fail(const char *name, uint64_t n, int result);
 // The same, and of the calls that come next as many fail as make it `times`.
 INTERPOSER_API void interposer_fail_times(const char *name, uint64_t n, uint64_t times, int result);
 
+// From now on all semaphores have the value UINT64_MAX, as on a device of Direct3D 12's that was removed. Ends with
+// interposer_fail.
+INTERPOSER_API void interposer_remove(void);
+
 // Name of the function that failed; NULL: none has.
 INTERPOSER_API const char *interposer_failed(void);
 

@@ -165,9 +165,46 @@ static void sets_run_out(void **state) {
   assert_int_equal(interposer_live(), 0);
 }
 
+// Nothing that was in flight when the device was removed is done.
+static void removed(void **state) {
+  (void)state;
+  const VkEventCreateInfo info = {.sType = VK_STRUCTURE_TYPE_EVENT_CREATE_INFO};
+  const weir_context_options options = {.devices = "vulkan", .queues = 1};
+  weir_context *context;
+  weir_kernel *wait;
+  weir_buffer *buffer;
+  weir_event *end;
+  interposer_fail(NULL, 0, 0);
+  assert_int_equal(weir_context_create(&options, &context), WEIR_OK);
+  weir_device *device = weir_context_device(context, 0);
+  VkDevice native = weir__vulkan_of(device)->device;
+  assert_int_equal(CALL(device, vkCreateEvent)(native, &info, NULL, &event), VK_SUCCESS);
+  assert_int_equal(weir_kernel_create(context, "wait", &wait), WEIR_OK);
+  assert_int_equal(weir_kernel_set_enqueue(wait, "vulkan", &(weir_enqueue_code){.function = wait_for_event}), WEIR_OK);
+  assert_int_equal(weir_buffer_create(context, BYTES, &buffer), WEIR_OK);
+  assert_int_equal(weir_fill(buffer, 0, BYTES, 0, NULL), WEIR_OK);
+  assert_int_equal(weir_finish(context), WEIR_OK);
+  const weir_arg arg = weir_updates(buffer);
+  alarm(60);
+  assert_int_equal(weir_submit(context, &(weir_task){.kernel = wait, .args = &arg, .arg_count = 1}, &end), WEIR_OK);
+  interposer_remove();
+  weir_status status = weir_event_wait(end, NAP_NS); // the device's thread waits for the queue, which runs on here
+  assert_int_equal(CALL(device, vkSetEvent)(native, event), VK_SUCCESS);
+  assert_int_equal(weir_event_wait(end, WEIR_FOREVER), WEIR_ERROR_DEVICE_LOST);
+  alarm(0);
+  interposer_fail(NULL, 0, 0);
+  assert_int_not_equal(status, WEIR_OK);
+  CALL(device, vkDestroyEvent)(native, event, NULL);
+  weir_event_release(end);
+  weir_buffer_release(buffer);
+  weir_kernel_release(wait);
+  assert_int_equal(weir_context_release(context), WEIR_OK);
+  assert_int_equal(interposer_live(), 0);
+}
+
 int main(void) {
   setenv("WEIR_VULKAN_LOADER", INTERPOSER, 1);
   const struct CMUnitTest tests[] = {cmocka_unit_test(images), cmocka_unit_test(overlap),
-                                     cmocka_unit_test(sets_run_out)};
+                                     cmocka_unit_test(sets_run_out), cmocka_unit_test(removed)};
   return cmocka_run_group_tests_name("Vulkan: images and queues while calls fail", tests, NULL, NULL);
 }
