@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import weir
+from conftest import run_program
 
 
 def test_a_graph_runs_many_times(context: weir.Context) -> None:
@@ -79,6 +80,36 @@ def test_a_graph_dies_before_its_launch_is_done(context: weir.Context) -> None:
     gc.collect()
     gate.set()
     assert a.numpy()[0] == 1
+
+
+def test_graphs_die_while_other_threads_finish() -> None:
+    # What a released graph's functions need was dropped by a wait that had begun before the launch.
+    program = """
+import threading, time, weir
+
+context = weir.Context("cpu:1")
+buffer, over = context.buffer(4), threading.Event()
+
+def finish():
+    while not over.is_set():
+        context.finish()
+
+threads = [threading.Thread(target=finish) for _ in range(2)]
+for one in threads:
+    one.start()
+for i in range(1000):
+    graph = context.graph()
+    graph.submit(lambda view, number: time.sleep(0.0003), weir.update(buffer), i)
+    graph.launch()
+    graph.release()
+    del graph
+over.set()
+for one in threads:
+    one.join()
+context.close()
+print("done")
+"""
+    assert run_program(program) == "done\n"
 
 
 def test_replaced_arguments(context: weir.Context) -> None:

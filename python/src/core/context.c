@@ -112,8 +112,34 @@ static weir_status finish_for(void *what, uint64_t ns) {
   return weir_finish_for(what, ns);
 }
 
-PyObject *context_finished(context *ctx, weir_status status) {
-  if (context_alive(ctx)) PyList_SetSlice(ctx->graveyard, 0, PY_SSIZE_T_MAX, NULL);
+PyObject *graveyard_take(context *ctx) {
+  PyObject *taken = ctx->graveyard, *empty = PyList_Size(taken) > 0 ? PyList_New(0) : NULL;
+  PyErr_Clear();
+  if (empty == NULL) return NULL;
+  ctx->graveyard = empty;
+  return taken;
+}
+
+void graveyard_put_back(context *ctx, PyObject *taken) {
+  if (taken == NULL) return;
+  PyObject *type, *value, *traceback;
+  PyErr_Fetch(&type, &value, &traceback);
+  if (PyList_SetSlice(ctx->graveyard, 0, 0, taken) != 0) {
+    PyErr_Clear();
+    Py_INCREF(taken); // it stays: tasks may use what is in it
+  }
+  Py_DECREF(taken);
+  PyErr_Restore(type, value, traceback);
+}
+
+static void graveyard_drop(PyObject *taken) {
+  PyObject *type, *value, *traceback;
+  PyErr_Fetch(&type, &value, &traceback);
+  Py_XDECREF(taken);
+  PyErr_Restore(type, value, traceback);
+}
+
+static PyObject *tell_failure(context *ctx, weir_status status) {
   uint64_t task = status == WEIR_OK ? 0 : weir_last_error_task();
   bool told;
   PyObject *failure = failures_finish(ctx, task, &told);
@@ -126,14 +152,25 @@ PyObject *context_finished(context *ctx, weir_status status) {
   Py_RETURN_NONE;
 }
 
+PyObject *context_finished(context *ctx, weir_status status, PyObject *taken) {
+  PyObject *result = tell_failure(ctx, status); // before code of Python runs, which may make calls that fail
+  graveyard_drop(taken);
+  return result;
+}
+
 static PyObject *context_finish(PyObject *self, PyObject *seconds) {
   context *ctx = (context *)self;
   uint64_t timeout_ns;
   if (!timeout_parse(seconds, &timeout_ns) || !context_usable(ctx)) return NULL;
+  PyObject *taken = graveyard_take(ctx);
   int status = wait_in_slices(ctx, finish_for, ctx->handle, timeout_ns);
-  if (status < 0) return NULL;
-  if (status == WEIR_TIMEOUT || status == WEIR_ERROR_INVALID_ARGUMENT) return raise_status((weir_status)status);
-  return context_finished(ctx, (weir_status)status);
+  if (status == WEIR_TIMEOUT || status == WEIR_ERROR_INVALID_ARGUMENT) {
+    raise_status((weir_status)status);
+    status = -1;
+  }
+  if (status >= 0) return context_finished(ctx, (weir_status)status, taken);
+  graveyard_put_back(ctx, taken);
+  return NULL;
 }
 
 // Waits for other threads to leave the context, and releases it.

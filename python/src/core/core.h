@@ -147,9 +147,13 @@ bool context_device(context *ctx, PyObject *index, weir_device **out_device);
 
 // Nanoseconds of a time-out in seconds; None: WEIR_FOREVER. Returns false with an exception.
 bool timeout_parse(PyObject *seconds, uint64_t *out_ns);
+// Takes what tasks in flight may still need, before a wait for all of them: what is added meanwhile may be of later tasks.
+// NULL: nothing. The end of the wait drops it (context_finished), or it is put back.
+PyObject *graveyard_take(context *ctx);
+void graveyard_put_back(context *ctx, PyObject *taken);
 // Ends a call that waited for all tasks, with the status of the first that failed: raises the first failure that no event
-// told.
-PyObject *context_finished(context *ctx, weir_status status);
+// told. `taken`: what graveyard_take gave before the wait.
+PyObject *context_finished(context *ctx, weir_status status, PyObject *taken);
 // Waits in slices, so that signals are handled: calls `wait` without the GIL until it returns another status than
 // TIMEOUT, or the time is over. Returns -1 with an exception of a signal's handler.
 int wait_in_slices(context *ctx, weir_status (*wait)(void *what, uint64_t ns), void *what, uint64_t timeout_ns);

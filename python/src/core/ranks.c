@@ -117,9 +117,12 @@ static PyObject *ranks_create(PyObject *self, PyObject *arguments) {
 }
 
 // Ends a call that waited for all tasks of this rank: raises the failure of the job, or else of a task.
-static PyObject *job_finished(context *ctx, weir_status status) {
+static PyObject *job_finished(context *ctx, weir_status status, PyObject *taken) {
   bool of_job = status != WEIR_OK && weir_last_error_task() == 0;
-  return of_job ? raise_status(status) : context_finished(ctx, status);
+  if (!of_job) return context_finished(ctx, status, taken);
+  raise_status(status);
+  graveyard_put_back(ctx, taken);
+  return NULL;
 }
 
 // ranks_finish(handle): as finish of a context.
@@ -128,11 +131,12 @@ static PyObject *ranks_finish(PyObject *self, PyObject *job_object) {
   context *ctx;
   weir_mpi *handle = job_handle(job_object, &ctx);
   if (handle == NULL) return NULL;
+  PyObject *taken = graveyard_take(ctx);
   weir_status status;
   BEGIN_JOB(job_object)
   status = mpi.finish(handle);
   END_JOB
-  return job_finished(ctx, status);
+  return job_finished(ctx, status, taken);
 }
 
 // ranks_release(handle, (storages...)): ends a job, and returns the exception that ranks_finish would raise, or None. Its
@@ -151,12 +155,13 @@ static PyObject *ranks_release(PyObject *self, PyObject *arguments) {
     nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
     PyEval_RestoreThread(thread);
   }
+  PyObject *taken = graveyard_take(ctx);
   weir_status status;
   BEGIN_WEIR(ctx)
   status = mpi.release(handle);
   END_WEIR
   for (Py_ssize_t i = 0; i < PyTuple_Size(storages); i++) ((storage *)PyTuple_GetItem(storages, i))->of_ranks = false;
-  PyObject *none = job_finished(ctx, status);
+  PyObject *none = job_finished(ctx, status, taken);
   return none != NULL ? none : take_raised();
 }
 
