@@ -15,7 +15,7 @@ static const char *chosen, *also;
 static uint64_t left, also_left;
 static int32_t chosen_result;
 static bool came;
-static _Atomic int64_t live;
+static _Atomic int64_t live, shared;
 static _Atomic bool no_platforms, is_old, few_formats;
 static _Atomic uint64_t newer_calls, unfinished;
 
@@ -55,6 +55,10 @@ bool fault_loader_failed(void) {
 
 int64_t fault_loader_live(void) {
   return atomic_load(&live);
+}
+
+int64_t fault_loader_shared(void) {
+  return atomic_load(&shared);
 }
 
 uint64_t fault_loader_unfinished(void) {
@@ -461,6 +465,7 @@ void *clSVMAlloc(cl_context context, cl_bitfield flags, size_t size, cl_uint ali
   find("clSVMAlloc", (void *)&real);
   void *memory = fails("clSVMAlloc") == CL_SUCCESS ? real(context, flags, size, alignment) : NULL;
   if (memory != NULL) atomic_fetch_add(&live, 1);
+  if (memory != NULL) atomic_fetch_add(&shared, 1);
   return memory;
 }
 
@@ -470,4 +475,5 @@ void clSVMFree(cl_context context, void *memory) {
   find("clSVMFree", (void *)&real);
   real(context, memory);
   atomic_fetch_sub(&live, 1);
+  atomic_fetch_sub(&shared, 1);
 }

@@ -40,6 +40,9 @@ uint64_t fault_loader_left(void);
 // Objects that were made and not released, all kinds together.
 int64_t fault_loader_live(void);
 
+// Allocations of shared virtual memory among them.
+int64_t fault_loader_shared(void);
+
 enum { FAULT_LOADER_ALIGNMENT = 512 };
 
 // Commands that were enqueued in any queue since a clFinish succeeded for any.

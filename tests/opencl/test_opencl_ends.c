@@ -15,7 +15,7 @@
 #include "base/allocate.h"
 #include "enqueued.h"
 
-enum { SIZE = 4096, SOON = 20000000, OUT_OF_RESOURCES = -5, MOST_MARKERS = 6, MOST_ALLOCATIONS = 8 };
+enum { SIZE = 4096, LARGE = 2 << 20, SOON = 20000000, OUT_OF_RESOURCES = -5, MOST_MARKERS = 6, MOST_ALLOCATIONS = 8 };
 
 static cl_event gate; // of the last call
 static _Atomic uint32_t calls;
@@ -263,6 +263,28 @@ static void flushes_that_are_refused(void **state) {
   end(live);
 }
 
+// Commands that never end, as far as the device waits: their memory is left to them.
+static void commands_that_never_end(void **state) {
+  (void)state;
+  weir_event *event;
+  weir_buffer *buffer;
+  enqueued_open("opencl", "device", &(weir_context_options){.queues = 2});
+  atomic_store(&calls, 0);
+  int64_t shared = fault_loader_shared();
+  assert_int_equal(weir_buffer_create(context, LARGE, &buffer), WEIR_OK);
+  assert_int_equal(weir_fill(buffer, 0, LARGE, 1, NULL), WEIR_OK);
+  assert_int_equal(weir_finish(context), WEIR_OK);
+  fault_loader_fail("clGetEventInfo", 1, OUT_OF_RESOURCES);
+  submit(enqueued_kernel("held", &behind_gate), buffer, &event);
+  assert_int_equal(weir_event_wait(event, WEIR_FOREVER), WEIR_ERROR_DEVICE_LOST);
+  weir_event_release(event);
+  weir_buffer_release(buffer);
+  weir_finish(context);
+  enqueued_close();
+  assert_int_equal(fault_loader_shared(), shared + 1);
+  open_gate();
+}
+
 int main(void) {
   fault_loader_use_or_skip(FAULT_LOADER);
   const struct CMUnitTest tests[] = {
@@ -270,6 +292,7 @@ int main(void) {
       cmocka_unit_test(open_tasks_without_memory), cmocka_unit_test(ends_that_no_event_tells),
       cmocka_unit_test(tasks_behind_such_an_end),  cmocka_unit_test(ends_of_open_tasks),
       cmocka_unit_test(statuses_that_are_refused), cmocka_unit_test(flushes_that_are_refused),
+      cmocka_unit_test(commands_that_never_end), // last: objects are left
   };
   return cmocka_run_group_tests_name("OpenCL: ends of commands", tests, NULL, NULL);
 }

@@ -38,7 +38,7 @@ static void free_shared(void *user, void *memory) {
   while ((*link)->memory != memory) link = &(*link)->next;
   weir__opencl_chunk *chunk = *link;
   *link = chunk->next;
-  device->driver->clSVMFree(device->context, chunk->allocated);
+  if (!device->stuck) device->driver->clSVMFree(device->context, chunk->allocated);
   weir__free(chunk);
 }
 
@@ -50,7 +50,7 @@ static void *allocate_object(void *user, uint64_t bytes) {
 
 static void free_object(void *user, void *memory) {
   weir__opencl_device *device = user;
-  weir__opencl_object_destroy(&device->objects, weir__opencl_object_find(&device->objects, memory));
+  if (!device->stuck) weir__opencl_object_destroy(&device->objects, weir__opencl_object_find(&device->objects, memory));
 }
 
 // Blocks are cut one behind another: as long as all have a multiple of the alignment, they begin at multiples of it.

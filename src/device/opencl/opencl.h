@@ -71,13 +71,13 @@ typedef struct weir__opencl_device {
   bool has_released;  // of the caller's objects some are to be released; guarded by the context's lock
   uintptr_t listener; // names the device to callbacks of events; 0: none yet
   struct weir__opencl_device *next_listener;
+  _Atomic bool stuck; // commands of the lost device never ended: what they may use is left to the driver
   _Atomic uint32_t image_count;
   uint32_t own_queues;
   // Of the thread alone.
   weir__opencl_queue *queues; // its own, then those of open tasks, as far as they were made (open_task.h)
   uint64_t reported;          // tasks that had been taken when it last reported
   bool unseen;                // some commands have ended, or not, without an event that tells
-  bool stuck;                 // commands of the lost device never ended
   int64_t clock_offset_ns;    // of the device's clock to the context's
   uint64_t clock_set_ns;      // when that was measured; 0: never
 } weir__opencl_device;

@@ -101,7 +101,7 @@ void weir__opencl_released(weir_device *base, void *memory, bool image, weir__id
 }
 
 void weir__opencl_sweep(weir__opencl_device *device) {
-  if (!device->has_released) return;
+  if (!device->has_released || device->stuck) return;
   device->has_released = false;
   weir__id oldest = device->base.device.host->window.live.oldest;
   // Only who holds the context's lock changes the list.
