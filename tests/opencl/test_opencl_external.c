@@ -268,6 +268,27 @@ static void refused_calls(void **state) {
   }
 }
 
+// The driver does not tell the status of an event for a while: what comes after it waits.
+static void statuses_that_are_refused(void **state) {
+  (void)state;
+  weir_buffer *buffer = make_buffer();
+  assert_int_equal(weir_finish(context), WEIR_OK);
+  cl_event gate = make_gate();
+  fault_loader_fail("clSetEventCallback", 1, -6);
+  fault_loader_fail_also("clGetEventInfo", 3);
+  weir_event *outside = import(gate), *after = add_after(buffer, outside, false);
+  assert_true(fault_loader_failed());
+  assert_int_equal(weir_event_wait(after, SOON), WEIR_TIMEOUT);
+  assert_int_equal(clSetUserEventStatus(gate, CL_COMPLETE), CL_SUCCESS);
+  assert_int_equal(weir_event_wait(outside, WEIR_FOREVER), WEIR_OK);
+  assert_int_equal(weir_event_wait(after, WEIR_FOREVER), WEIR_OK);
+  fault_loader_fail("", 0, 0);
+  clReleaseEvent(gate);
+  weir_event_release(outside);
+  weir_event_release(after);
+  weir_buffer_release(buffer);
+}
+
 static void misuse(void **state) {
   (void)state;
   const weir_status invalid = WEIR_ERROR_INVALID_ARGUMENT;
@@ -294,6 +315,7 @@ int main(void) {
       WITH_CONTEXT(caller_waits_for_the_host),
       WITH_CONTEXT(left_behind),
       WITH_CONTEXT(refused_calls),
+      WITH_CONTEXT(statuses_that_are_refused),
       WITH_CONTEXT(misuse),
   };
   return cmocka_run_group_tests_name("OpenCL: external events", tests, caller_open, caller_close);

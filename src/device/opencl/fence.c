@@ -4,8 +4,11 @@
 #include <stdio.h>
 
 #include "base/allocate.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "device/opencl/opencl.h"
+
+static const uint64_t PATIENCE_NS = 1000000000; // with a driver that does not tell an event's status
 
 // Callbacks of events come at any time, or never: they have the number of a device, and nothing that would have to be freed.
 static struct {
@@ -100,7 +103,12 @@ bool weir__opencl_fence_is_over(void *user, weir__external_fence *head) {
     return true;
   }
   cl_int result = driver->clGetEventInfo(fence->event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, NULL);
-  if (result != CL_SUCCESS) status = result;
+  if (result != CL_SUCCESS) { // which says nothing of the event
+    uint64_t now = weir__clock_ns();
+    if (fence->refused_ns == 0) fence->refused_ns = now;
+    if (now - fence->refused_ns < PATIENCE_NS) return false;
+    status = result;
+  }
   if (status > CL_COMPLETE) return false;
   fence->result = status;
   // Asking does not make what was written visible to other commands; waiting does.

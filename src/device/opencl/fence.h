@@ -13,9 +13,10 @@ struct weir__opencl_device;
 
 typedef struct weir__opencl_fence {
   weir__external_fence head;
-  cl_event event; // a reference is held until it is done; NULL: the fence signals
-  cl_int result;  // below CL_COMPLETE: how it failed
-  bool released;  // the reference was given back
+  cl_event event;      // a reference is held until it is done; NULL: the fence signals
+  cl_int result;       // below CL_COMPLETE: how it failed
+  bool released;       // the reference was given back
+  uint64_t refused_ns; // when the driver first refused to tell its status; 0: never
 } weir__opencl_fence;
 
 // A fence that waits for an event of the caller's, or with NULL one that signals. Sets weir_last_error() on failure;
