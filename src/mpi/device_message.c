@@ -3,9 +3,10 @@
 // DESIGN. Two tasks of the device stand around a message. The *address* task learns in its enqueue function where the range is;
 // when it is done, so is the device's work before it, and the message is handed to MPI. The *hold* task waits for an event of the
 // host that ends with the message. Until then it keeps the storage, and for a receive it is what readers wait for.
-// - Send: both read the range. The hold task is submitted first, so that the storage cannot move in between.
-// - Receive: the address task overwrites the range, which may rename the buffer. The hold task updates it. The address task waits
-//   for the hold task's submission, for the same reason.
+// - Send: both read the range.
+// - Receive: the address task overwrites the range, which may rename the buffer. The hold task updates it.
+// The address task is submitted first, since in a context with WEIR_CONTEXT_IN_ORDER nothing passes the hold task. It waits for that
+// one's submission, so that the storage cannot move in between.
 // No thread waits for a message: the hold task is in no queue before its event ends.
 // The event is of weir_host_event_hold, so that a cancelled task does not give the storage away. If a message cannot be ended after
 // a failure, the storage is left to MPI (weir_host_event_abandon).
@@ -103,15 +104,27 @@ static weir_status make_held(weir__mpi_message *message, weir_event **out_event)
   return status == WEIR_OK ? weir_host_event_hold(*out_event) : status;
 }
 
-weir_status weir__mpi_send_from_device(weir__mpi_message *message, weir_buffer *local) {
+// On failure no task of it is left.
+static weir_status submit_around(weir__mpi_message *message, weir_arg arg, weir_event *submitted) {
   weir_mpi *mpi = message->mpi;
-  const weir_arg arg = weir_reads_range(local, message->offset, message->bytes);
-  weir_status status = make_held(message, &message->held);
+  weir_status status = submit(message, mpi->direct.address, arg, submitted, NULL, &message->event);
   if (status != WEIR_OK) return status;
   atomic_fetch_add_explicit(&message->references, 1, memory_order_relaxed);
   status = submit(message, mpi->direct.hold, arg, message->held, release, NULL);
-  if (status == WEIR_OK) return submit(message, mpi->direct.address, arg, NULL, NULL, &message->event);
+  weir_host_event_signal(submitted, WEIR_OK);
+  if (status == WEIR_OK) return WEIR_OK;
+  weir_event_wait(message->event, WEIR_FOREVER); // it uses the message
   weir__mpi_message_release(message);
+  return status;
+}
+
+weir_status weir__mpi_send_from_device(weir__mpi_message *message, weir_buffer *local) {
+  const weir_arg arg = weir_reads_range(local, message->offset, message->bytes);
+  weir_event *submitted = NULL;
+  weir_status status = make_held(message, &message->held);
+  if (status == WEIR_OK) status = weir_host_event_create(message->mpi->context, message->label, &submitted);
+  if (status == WEIR_OK) status = submit_around(message, arg, submitted);
+  weir_event_release(submitted);
   return status;
 }
 

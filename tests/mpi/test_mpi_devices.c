@@ -122,6 +122,14 @@ static void test_large(void **state) {
   run_large(WEIR_MPI_DIRECT_NEVER, 65536, false);
 }
 
+// Tasks that run one after another: what keeps the contents until the message ends stood before what hands it on.
+static void test_in_order(void **state) {
+  (void)state;
+  rank_threads_flags = WEIR_CONTEXT_IN_ORDER;
+  run_large(WEIR_MPI_DIRECT_ALWAYS, 0, true);
+  rank_threads_flags = 0;
+}
+
 // ---------------------------------------------------------------------------------------------------------------
 // What is known of the transport decides
 
@@ -429,10 +437,10 @@ static void test_pinned_random(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_large),        cmocka_unit_test(test_versions),
-                                     cmocka_unit_test(test_reasons),      cmocka_unit_test(test_cancelled),
-                                     cmocka_unit_test(test_lost),         cmocka_unit_test(test_pinned),
-                                     cmocka_unit_test(test_pinned_random)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_large),     cmocka_unit_test(test_in_order),
+                                     cmocka_unit_test(test_versions),  cmocka_unit_test(test_reasons),
+                                     cmocka_unit_test(test_cancelled), cmocka_unit_test(test_lost),
+                                     cmocka_unit_test(test_pinned),    cmocka_unit_test(test_pinned_random)};
   for (uint32_t i = 0; i < RANK_THREADS_MOST; i++)
     rank_threads_devices[i] = i % 2 == 0 ? "cpu:1,cuda:0" : "cpu:2,cuda:1";
   if (getenv("WEIR_CUDA_DRIVER") == NULL) {
