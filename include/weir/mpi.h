@@ -164,7 +164,8 @@ WEIR_API weir_status weir_mpi_written(weir_mpi *mpi, weir_buffer *buffer, uint64
 // updates. The order is the same for any number of ranks. The other buffers hold sums of parts afterwards. `args` and
 // `arg_count` of `combine` are ignored; `destroy` is refused. With weir_mpi_fetch to all ranks behind it, each rank
 // has the result.
-// Errors: as weir_mpi_submit; INVALID_ARGUMENT (no buffers, buffers that differ in size, `destroy`).
+// Errors: as weir_mpi_submit; INVALID_ARGUMENT (no buffers, one that is none of weir_mpi_buffer_create, buffers that
+// differ in size, `destroy`), which submits nothing.
 WEIR_API weir_status weir_mpi_reduce_sized(weir_mpi *mpi, const weir_task *combine, size_t task_size,
                                            weir_buffer *const *parts, uint32_t count);
 static inline weir_status weir_mpi_reduce(weir_mpi *mpi_, const weir_task *combine_, weir_buffer *const *parts_,
@@ -179,7 +180,7 @@ static inline weir_status weir_mpi_reduce(weir_mpi *mpi_, const weir_task *combi
 // - They do not run here, and read nothing elsewhere that this rank wrote last.
 // - A rank that later uses a byte has submitted the call that last wrote it, and those that fetched it since.
 // - weir_mpi_finish, weir_mpi_release and weir_mpi_fetch to all ranks are never left out.
-// Errors: those of the job.
+// Errors: those of the job; INVALID_ARGUMENT (more calls than a number of 64 bits counts).
 WEIR_API weir_status weir_mpi_skip(weir_mpi *mpi, uint64_t count);
 
 // Waits until all tasks of this rank are done and what it sends is on its way, and until the rank before it has come to

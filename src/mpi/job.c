@@ -182,6 +182,11 @@ void weir__mpi_enter(weir_mpi *mpi, weir__mpi_call *call) {
 weir_status weir_mpi_skip(weir_mpi *mpi, uint64_t count) {
   if (mpi == NULL) return weir__mpi_null("weir_mpi_skip");
   pthread_mutex_lock(&mpi->sequence);
+  if (count > UINT64_MAX - atomic_load_explicit(&mpi->number, memory_order_relaxed)) {
+    pthread_mutex_unlock(&mpi->sequence);
+    return weir__mpi_error(WEIR_ERROR_INVALID_ARGUMENT, "weir_mpi_skip: %llu calls are too many",
+                           (unsigned long long)count);
+  }
   uint64_t number = weir__mpi_count(&mpi->number, count);
   pthread_mutex_lock(&mpi->shared);
   mpi->history.own_through = number;

@@ -229,13 +229,14 @@ static void refused_body(rank_run *run) {
 // What calls that are no tasks say of what can never be right. They are no part of the sequence.
 static void refused_calls_body(rank_run *run) {
   weir_mpi *mpi = run->mpi;
-  weir_buffer *a, *released, *small, *local, *out;
+  weir_buffer *a, *b, *released, *small, *local, *out;
   weir_mpi_buffer_create(mpi, 64, 0, &a);
   weir_mpi_buffer_create(mpi, 64, 0, &released);
   weir_mpi_buffer_create(mpi, 32, 0, &small);
+  weir_mpi_buffer_create(mpi, 64, 1, &b);
   weir_mpi_buffer_release(mpi, released);
   weir_buffer_create(run->context, 64, &local);
-  weir_buffer *const sizes[] = {a, small}, *const none[] = {a, NULL}, *const strange[] = {a, local};
+  weir_buffer *const sizes[] = {a, small}, *const none[] = {a, NULL}, *const strange[] = {a, b, local};
   const weir_task combine = {.host = add_one, .label = "combine"}, destroys = {.host = add_one, .destroy = free};
 #define REFUSED(call, wanted, begins)                                                                                  \
   if (run->text[0] == '\0' && ((run->status = (call)) != (wanted) || strstr(weir_last_error(), begins) == NULL))       \
@@ -270,9 +271,11 @@ static void refused_calls_body(rank_run *run) {
           "weir_mpi_written: the buffer is none");
   REFUSED(weir_mpi_reduce(mpi, &combine, sizes, 2), WEIR_ERROR_INVALID_ARGUMENT,
           "buffer 1 has 32 bytes, and the first one 64");
-  REFUSED(weir_mpi_reduce(mpi, &combine, none, 2), WEIR_ERROR_INVALID_ARGUMENT, "weir_mpi_reduce: buffer 1 is NULL");
-  REFUSED(weir_mpi_reduce(mpi, &combine, strange, 2), WEIR_ERROR_INVALID_ARGUMENT,
-          "task 'combine' (tag 0), argument 1: the buffer");
+  REFUSED(weir_mpi_reduce(mpi, &combine, none, 2), WEIR_ERROR_INVALID_ARGUMENT,
+          "weir_mpi_reduce: buffer 1: the buffer is NULL");
+  REFUSED(weir_mpi_reduce(mpi, &combine, strange, 3), WEIR_ERROR_INVALID_ARGUMENT,
+          "weir_mpi_reduce: buffer 2: the buffer is none"); // the others were combined
+  REFUSED(weir_mpi_skip(mpi, UINT64_MAX), WEIR_ERROR_INVALID_ARGUMENT, "weir_mpi_skip: 18446744073709551615 calls");
   REFUSED(weir_mpi_reduce(mpi, &combine, none, 0), WEIR_ERROR_INVALID_ARGUMENT, "weir_mpi_reduce: no buffers");
   REFUSED(weir_mpi_reduce(mpi, &destroys, sizes, 1), WEIR_ERROR_INVALID_ARGUMENT,
           "weir_mpi_reduce: a task that runs many");
@@ -293,7 +296,7 @@ static void refused_calls_body(rank_run *run) {
   run->status = weir_mpi_finish(mpi);
   weir_mpi_statistics counts;
   weir_mpi_get_statistics(mpi, &counts);
-  run->dead = counts.submitted != 5; // the end among them
+  run->dead = counts.submitted != 6 || counts.skipped != 0; // the end among them
   weir_buffer_release(local);
 }
 
