@@ -144,20 +144,30 @@ static void poison(weir_mpi *mpi, const weir_task *task, const weir__mpi_call *c
   }
 }
 
-// Submits the task here, without the events that other ranks have.
+// Leaves out the events that other ranks have. The others are in `few`, or in memory of their own. False: there is none.
+static bool take_events(weir_task *here, weir_event **few, uint32_t room, weir_event ***out_events) {
+  *out_events = few;
+  if (here->after == NULL) return true; // a number without events is refused as any task's
+  if (here->after_count > room) *out_events = malloc(here->after_count * sizeof(weir_event *));
+  if (*out_events == NULL) return false;
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < here->after_count; i++) {
+    if (here->after[i] != NULL) (*out_events)[count++] = here->after[i];
+  }
+  here->after = *out_events;
+  here->after_count = count;
+  return true;
+}
+
+// Submits the task here.
 static weir_status run(weir_mpi *mpi, const weir_task *task, const weir__mpi_call *call, weir_event **out_event) {
-  weir_event *few[8], **after = few;
+  weir_event *few[8], **after;
   weir_task here = *task;
-  if (task->after_count > 8 && (after = malloc(task->after_count * sizeof(weir_event *))) == NULL) {
+  if (!take_events(&here, few, 8, &after)) {
     poison(mpi, task, call, "no memory for its events");
     return weir__mpi_error(WEIR_ERROR_OUT_OF_MEMORY, "task '%.47s' (tag %llu): no memory for its %u events",
                            name_of(task), (unsigned long long)task->tag, task->after_count);
   }
-  here.after_count = 0;
-  for (uint32_t i = 0; i < task->after_count; i++) {
-    if (task->after[i] != NULL) after[here.after_count++] = task->after[i];
-  }
-  here.after = after;
   weir_event *event = NULL;
   weir_status status = weir_submit(mpi->context, &here, out_event != NULL || mpi->traces ? &event : NULL);
   if (after != few) free(after);

@@ -311,6 +311,29 @@ static void test_refused_calls(void **state) {
   }
 }
 
+static void no_events_body(rank_run *run) {
+  weir_buffer *a;
+  weir_event *event = (weir_event *)run;
+  weir_mpi_buffer_create(run->mpi, 64, 1, &a);
+  const weir_arg arg = weir_writes(a);
+  const weir_task task = {.host = add_one, .args = &arg, .arg_count = 1, .label = "behind none", .after_count = 2};
+  run->status = weir_mpi_submit(run->mpi, &task, WEIR_MPI_OWNER, &event);
+  snprintf(run->text, sizeof run->text, "%s", run->status == WEIR_OK ? "" : weir_last_error());
+  weir_mpi_fetch(run->mpi, a, 0, WEIR_WHOLE, 0);
+  run->dead = event != NULL || weir_mpi_finish(run->mpi) == WEIR_OK; // what it was to write is poisoned
+}
+
+// A number of events at NULL, which only the rank that runs the task looks at: that one crashed.
+static void test_no_events(void **state) {
+  (void)state;
+  rank_run runs[2];
+  rank_threads_run(runs, 2, 0, &(weir_mpi_options){0}, no_events_body);
+  assert_int_equal(runs[0].status, WEIR_OK);
+  assert_int_equal(runs[1].status, WEIR_ERROR_INVALID_ARGUMENT);
+  assert_non_null(strstr(runs[1].text, "task 'behind none' (tag 0): after is NULL"));
+  for (uint32_t r = 0; r < 2; r++) assert_false(runs[r].dead);
+}
+
 // Refusals did not name the task, and said of a rank that there is not that the task has no buffer.
 static void test_refusals_name_the_task(void **state) {
   (void)state;
@@ -666,6 +689,7 @@ int main(void) {
                                      cmocka_unit_test(test_read_beside),
                                      cmocka_unit_test(test_differ_late),
                                      cmocka_unit_test(test_refused_calls),
+                                     cmocka_unit_test(test_no_events),
                                      cmocka_unit_test(test_null)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
