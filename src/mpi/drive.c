@@ -30,7 +30,12 @@ void weir__mpi_receive_control(weir_mpi *mpi) {
 
 static void take_done(weir_mpi *mpi, const weir__mpi_done *done, uint64_t now) {
   if (done->token == &mpi->incoming) {
-    if (done->error != NULL) return;
+    if (done->error != NULL) {
+      if (!done->cancelled)
+        weir__mpi_fail(mpi, WEIR_ERROR_DEVICE_LOST, true, "rank %u cannot hear other ranks: %.200s", mpi->rank,
+                       done->error);
+      return;
+    }
     mpi->peers[done->source].heard_ns = now;
     weir__mpi_control_take(mpi, done->source, &mpi->incoming);
     weir__mpi_receive_control(mpi);

@@ -361,6 +361,26 @@ static void test_matched_and_lost(void **state) {
   }
 }
 
+// A message of control cannot be received.
+static void deaf_body(rank_run *run) {
+  weir_buffer *a;
+  if (run->rank == VICTIM) threads_spoil_control(run->job, VICTIM);
+  weir_mpi_buffer_create(run->mpi, 64, 0, &a);
+  run->status = weir_mpi_finish(run->mpi);
+  snprintf(run->text, sizeof run->text, "%s", weir_last_error());
+}
+
+// The rank heard nothing from then on, and found the others lost after the time-out, if there was one.
+static void test_deaf(void **state) {
+  (void)state;
+  rank_run runs[RANKS];
+  rank_threads_run(runs, RANKS, 0, &(weir_mpi_options){.timeout_ns = UINT64_C(5000000000)}, deaf_body);
+  weir_status status = runs[VICTIM].status != WEIR_OK ? runs[VICTIM].status : runs[VICTIM].released;
+  const char *text = runs[VICTIM].status != WEIR_OK ? runs[VICTIM].text : runs[VICTIM].end;
+  if (status != WEIR_ERROR_DEVICE_LOST || strstr(text, "rank 1 cannot hear other ranks: the network is gone") == NULL)
+    fail_msg("%s: %s", weir_status_name(status), text);
+}
+
 // A task of the victim is refused, which the others do not see: it is as if the task had failed.
 static void refused_body(rank_run *run) {
   weir_buffer *a;
@@ -410,6 +430,7 @@ int main(void) {
                                      cmocka_unit_test(test_absent),
                                      cmocka_unit_test(test_matched_and_lost),
                                      cmocka_unit_test(test_refused_at_one_rank),
+                                     cmocka_unit_test(test_deaf),
                                      cmocka_unit_test(test_no_memory_at_one_rank)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -35,7 +35,7 @@ typedef struct rank_transport {
   items messages, receives, ended, stuck, slow; // `slow`: matched messages with device memory, each before its receive
   items late;                                   // messages that have not arrived
   threads_sticking sticks;
-  bool has_ended_late;
+  bool has_ended_late, spoils;
   int64_t cancelled_ms; // when
   uint64_t sent_bytes, sent;
   uint64_t posted, most_posted; // bytes of receives of contents that have not ended; most of them at a time
@@ -88,6 +88,8 @@ static void deliver(rank_transport *self, item *message, item *receive) {
   if (from_device) append(&self->job->ranks[message->other].ended, message->end);
   receive->done.truncated = message->bytes > receive->bytes;
   if (message->bytes > receive->bytes) receive->done.error = "the message is longer than the receive";
+  if (self->spoils && receive->channel == WEIR__MPI_CONTROL) receive->done.error = "the network is gone";
+  if (receive->channel == WEIR__MPI_CONTROL) self->spoils = false;
   receive->done.source = message->other;
   if (receive->channel == WEIR__MPI_CONTENTS) self->posted -= receive->bytes;
   receive->done.bytes = bytes;
@@ -328,6 +330,12 @@ void threads_slow(threads_job *job, uint32_t ms) {
 void threads_delay_control(threads_job *job, uint32_t ms) {
   pthread_mutex_lock(&job->lock);
   job->control_ms = ms;
+  pthread_mutex_unlock(&job->lock);
+}
+
+void threads_spoil_control(threads_job *job, uint32_t rank) {
+  pthread_mutex_lock(&job->lock);
+  job->ranks[rank].spoils = true;
   pthread_mutex_unlock(&job->lock);
 }
 

@@ -28,6 +28,9 @@ void threads_slow(threads_job *job, uint32_t ms);
 // From now on messages of control arrive so many milliseconds late.
 void threads_delay_control(threads_job *job, uint32_t ms);
 
+// The next message of control that comes to the rank ends with an error.
+void threads_spoil_control(threads_job *job, uint32_t rank);
+
 // Whether something that was stuck has ended late, after it was written to once more.
 bool threads_has_ended_late(threads_job *job, uint32_t rank);
 
