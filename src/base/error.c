@@ -69,7 +69,7 @@ static char *text_for_writing(size_t *out_room) {
   X(WEIR_ERROR_UNAVAILABLE, "a device or library that this machine lacks")                                             \
   X(WEIR_ERROR_TASK_FAILED, "the task itself reported failure")                                                        \
   X(WEIR_ERROR_UPSTREAM_FAILED, "the task was skipped: data that it reads comes from a task that failed")              \
-  X(WEIR_ERROR_CANCELLED, "the task was skipped: its context was cancelled")                                           \
+  X(WEIR_ERROR_CANCELLED, "the task was skipped: it was cancelled")                                                    \
   X(WEIR_ERROR_DEVICE_LOST, "the device stopped working")                                                              \
   X(WEIR_ERROR_IO, "a file could not be read or written")
 

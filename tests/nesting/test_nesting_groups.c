@@ -2,6 +2,7 @@
 //
 // Groups: waited for, cancelled, counted, released.
 #include <pthread.h>
+#include <string.h>
 
 #include "nesting.h"
 #include "part.h"
@@ -185,6 +186,7 @@ static void cancel_skips_what_has_not_started(void **state) {
   submit(&self, other_work, NULL);
   submit(&self, work_on, self.group);
   assert_int_equal(weir_group_wait(self.group, WEIR_FOREVER), WEIR_ERROR_CANCELLED);
+  assert_non_null(strstr(weir_last_error(), "it was cancelled")); // and its context was not
   assert_int_equal(weir_finish(self.context), WEIR_OK);
   assert_int_equal(atomic_load(&self.done), 1); // that was submitted after the cancellation
   assert_int_equal(atomic_load(&self.others), 1);

@@ -75,7 +75,7 @@ class UpstreamFailedError(Error):
 
 
 class CancelledError(Error):
-    """The task was skipped: its context was cancelled."""
+    """The task was skipped: its context or its group was cancelled."""
 
     status = 11
 

@@ -55,7 +55,7 @@ class Event(_core.Event):
         return failure
 
     def cancelled(self) -> bool:
-        """Whether the task was skipped because its context was cancelled."""
+        """Whether the task was skipped because it was cancelled."""
         return CLASSES.get(self._poll()) is CancelledError
 
     def add_done_callback(self, function: Callable[["Event"], Any]) -> None:
