@@ -125,8 +125,8 @@ typedef struct weir_cuda_adopt_options {
   // Kernels may use memory that their operator's signature does not name: a library's workspace, temporaries. With this
   // option a kernel counts as one that nobody describes if its parameters have an address of memory of the device that
   // is neither in nor at the end of an access that is said of it, nor in `managed`, or if the driver does not tell its
-  // parameters' sizes. The check finds neither what a kernel reaches by addresses in memory, nor what it uses beyond the
-  // ranges that are said.
+  // parameters' sizes. The check finds neither what a kernel reaches by addresses in memory, nor what it uses beyond
+  // the ranges that are said.
   bool check_parameters;
   // Gets for each node, of which there are weir_cuda_nodes.count, whether nobody describes it. NULL: not wanted.
   bool *out_undescribed;

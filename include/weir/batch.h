@@ -14,8 +14,8 @@ extern "C" {
 // refused. Tasks of other threads may come between them. If `out_events` is not NULL it has room for `count` events,
 // which the caller releases; tasks that were not submitted get NULL. `out_submitted` (may be NULL) gets how many were
 // submitted.
-// Errors: as weir_submit, of the task that was refused, whose index weir_last_error() says; those before it are
-// submitted, those behind it are not.
+// Errors: as weir_submit, of the task that was refused. weir_last_error() says its index, if `count` is more than 1.
+// Those before it are submitted, those behind it are not.
 WEIR_API weir_status weir_submit_many_sized(weir_context *context, const weir_task *tasks, size_t task_size,
                                             uint64_t count, weir_event **out_events, uint64_t *out_submitted);
 static inline weir_status weir_submit_many(weir_context *context_, const weir_task *tasks_, uint64_t count_,

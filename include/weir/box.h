@@ -3,10 +3,10 @@
 // Strided arguments: rectangles and boxes of a buffer, such as a tile of a column-major matrix or a part of a volume.
 //
 // An argument of weir.h is a range of bytes. Here it is rows of bytes at equal distances, and slices of such rows at
-// equal distances. Tasks wait for each other only if they use the same bytes: those between the rows are not part of the
-// argument. The task gets the pointer of the first byte, as with a range. A buffer has the same layout in every memory,
-// so the pitches are as declared, on every device. docs/guide/boxes.md says what that costs, and what does not take
-// boxes.
+// equal distances. Tasks wait for each other only if they use the same bytes: those between the rows are not part of
+// the argument. The task gets the pointer of the first byte, as with a range. A buffer has the same layout in every
+// memory, so the pitches are as declared, on every device. docs/guide/boxes.md says what that costs, and what does not
+// take boxes.
 #ifndef WEIR_BOX_H
 #define WEIR_BOX_H
 

@@ -47,8 +47,8 @@ typedef struct weir_cuda_launch {
 // several kernels share is compiled and loaded once. With `count` 0 and `code` NULL a task of the kernel launches
 // nothing, and keeps its place in the order.
 // Errors: INVALID_ARGUMENT (no such function; a block or shared memory larger than the device allows; source that does
-// not compile, where the text has the compiler's log), UNAVAILABLE (the context has no CUDA device; no NVRTC),
-// OUT_OF_MEMORY.
+// not compile, where the text has the compiler's log; tasks in flight that use the kernel's code for CUDA), UNAVAILABLE
+// (the context has no CUDA device; no NVRTC), OUT_OF_MEMORY.
 WEIR_API weir_status weir_kernel_set_cuda_sized(weir_kernel *kernel, const weir_cuda_code *code, size_t code_size,
                                                 const weir_cuda_launch *launches, uint32_t count);
 static inline weir_status weir_kernel_set_cuda(weir_kernel *kernel_, const weir_cuda_code *code_,

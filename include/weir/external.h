@@ -9,15 +9,15 @@
 // tasks remain: weir_cuda_tasks_wait_for_stream, weir_opencl_wait_event, weir_vulkan_wait_semaphore.
 //
 // - An external event is no task: it takes no slot of the window, and weir_finish does not wait for it. A task that
-//   waits for one has a slot, as every task in flight. So at most `window` tasks can be submitted from such a task on
-//   before the event must be done (weir_context_options.window).
+//   waits for one has a slot, as every task in flight. So until the event is done there is room for `window` tasks at
+//   most, counted from that one on (weir_context_options.window).
 // - `after` orders the task, and not copies that Weir makes between memories for it. Where a task of one device reads
 //   what external work writes in the memory of another one, weir_buffer_follow says so.
 // - `after` is order alone. If the external work fails, the event has its status and text, and tasks after it run.
 //   weir_buffer_follow is for contents: there a failure skips who reads them.
 // - weir_finish_for and weir_event_wait name the external event that the oldest task waits for.
-// - weir_context_cancel and weir_group_cancel skip tasks that wait for an external event, without waiting for it. Not
-//   skipped is a task that waits on the card, in a CUDA stream: it counts as started.
+// - weir_context_cancel and weir_group_cancel skip tasks that wait for an external event, without waiting for it. But a
+//   task that waits on the card, in a CUDA stream, counts as started, and is not skipped.
 // - weir_context_release waits for tasks, and so for the external events that they wait for, except that of the host.
 //   External events that no task waits for end with CANCELLED then, and their callbacks are called.
 // - Graphs record no `after`, hence no external events. A launch comes after what its buffers follow.
@@ -43,8 +43,8 @@ WEIR_API weir_status weir_host_event_create(weir_context *context, const char *l
 WEIR_API weir_status weir_host_event_signal(weir_event *event, weir_status status);
 
 // Says that work outside Weir uses the storage of the tasks that wait for a host event: MPI sends from it, say. Then
-// these tasks keep their place until the event is signalled, so that nobody else gets the storage: weir_context_cancel
-// and weir_group_cancel do not let them go before. They are skipped once it is.
+// these tasks keep their place until the event is signalled, also when they are cancelled, so that nobody else gets the
+// storage. Those that weir_context_cancel or weir_group_cancel cancelled are skipped then.
 // Errors: INVALID_ARGUMENT (as weir_host_event_signal).
 WEIR_API weir_status weir_host_event_hold(weir_event *event);
 
@@ -69,10 +69,11 @@ WEIR_API weir_device *weir_kernel_device(weir_kernel *kernel);
 // weir_set_last_error (weir/error.h), refuses the read.
 typedef weir_status (*weir_read_function)(void *user, uint64_t offset, uint64_t bytes);
 
-// Has weir_read, weir_copy_out and weir_copy, of the buffer that it reads, ask a function first, in the calling thread:
+// Sets a function that weir_read, weir_copy_out and weir_copy ask before they read the buffer, in the calling thread:
 // for libraries whose buffers have their contents elsewhere now and then, as those of libweir-mpi on other ranks. If it
 // refuses, so does the call. Tasks and graphs do not ask. Until the library takes the function back (NULL), it alone
-// releases the buffer, and weir_buffer_release is refused with INVALID_ARGUMENT. Not while others use the buffer.
+// releases the buffer, and weir_buffer_release is refused with INVALID_ARGUMENT. Nobody may use the buffer during the
+// call.
 // Errors: INVALID_ARGUMENT, RELEASED (as all calls on buffers).
 WEIR_API weir_status weir_buffer_set_may_read(weir_buffer *buffer, weir_read_function function, void *user);
 
@@ -82,9 +83,9 @@ WEIR_API weir_status weir_buffer_set_may_read(weir_buffer *buffer, weir_read_fun
 // event is an external one, or that of a task.
 // The access has a place in the order of submission, like that of a task: it also waits for earlier tasks that conflict
 // with it, without making the work outside wait (weir_buffer_event is for that). It takes a slot of the window until
-// the event is done. If the event fails, or the access is cancelled, and the mode writes, the buffer's contents are
-// poisoned: tasks that read them are skipped, and weir_finish reports the failure. In a task or callback the call
-// never waits, and is refused with OUT_OF_MEMORY if it would have to.
+// the event is done. If the event fails, so does the access, with TASK_FAILED, and weir_finish reports it. If the
+// access fails or is cancelled, and its mode writes, the buffer's contents are poisoned: tasks that read them are
+// skipped. In a task or callback the call never waits, and is refused with OUT_OF_MEMORY if it would have to.
 // Errors: INVALID_ARGUMENT (another mode; a buffer whose storage is Weir's own), OUT_OF_MEMORY.
 WEIR_API weir_status weir_buffer_follow(weir_buffer *buffer, weir_mode mode, weir_event *event);
 
@@ -105,12 +106,12 @@ WEIR_API weir_status weir_buffer_event(weir_buffer *buffer, weir_mode mode, weir
 typedef uint64_t (*weir_progress_function)(void *user);
 
 // Has CPU workers call a function when they find no task, before they sleep: so what is behind a host event runs on the
-// thread that found the work outside done, and nobody must be woken. One worker at a time calls it. While all of them
-// run tasks nobody does, nor in a context without CPU workers or in check mode: who needs a limit has a thread besides.
-// No worker that sleeps already is woken for the function: it calls it first when it has run out of tasks again.
+// thread that found the work outside done, and nobody must be woken. One worker at a time calls it. Nobody calls it
+// while all workers run tasks, in a context without CPU workers, or in check mode; a library that needs a limit has a
+// thread besides. A worker that sleeps is not woken for the function, and calls it when it next runs out of tasks.
 // The function may do what a callback may. It must not wait; while it returns 0 its worker does not sleep. NULL takes
-// the function back, and waits until it has returned; who gives another one meanwhile waits, too. weir_context_release
-// is refused with INVALID_ARGUMENT before: who gave the function still uses the context.
+// the function back, and waits until it has returned; a call that gives another one meanwhile waits, too. Until then
+// weir_context_release is refused with INVALID_ARGUMENT.
 // Errors: INVALID_ARGUMENT (the context has another function; a call in a task, a callback or the function itself).
 WEIR_API weir_status weir_context_set_progress(weir_context *context, weir_progress_function function, void *user);
 

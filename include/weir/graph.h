@@ -49,9 +49,9 @@ static inline weir_status weir_graph_add(weir_graph *graph_, const weir_task *ta
 // Record a copy, as weir_copy_in, weir_copy_out and weir_copy would submit it.
 // - Each launch reads the source of a copy in, at some time between the call of weir_graph_launch and the end of the
 //   launch. The source must be valid and unchanged during that time, and may change between launches.
-// - Each launch writes the destination of a copy out, which is complete when the launch's event is done. A copy that is
-//   skipped leaves its destination as it was. Launches of one graph write it in their order. Copies of one launch must
-//   write different bytes.
+// - Each launch writes the destination of a copy out, which is complete when the launch's event is done, and when tasks
+//   start that name this event in `after`. A copy that is skipped leaves its destination as it was. Launches of one
+//   graph write it in their order. Copies of one launch must write different bytes.
 // If the device accesses the caller's memory directly (weir_host_allocate), the bytes take no detour. Otherwise the
 // launch has intermediate memory, one block for all its copies.
 // For weir_graph_set_arg, argument 0 of a copy is its destination and argument 1 its source, as far as they are

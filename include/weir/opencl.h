@@ -50,8 +50,9 @@ typedef struct weir_opencl_launch {
 // Gives a kernel its code for the context's OpenCL devices. Each of them builds the code at once. Code that several
 // kernels share is built once.
 // Errors: INVALID_ARGUMENT (source that does not build, where the text has the log; no such kernel; a work-group or
-// local memory larger than the device allows; a work-group size that contradicts the code), UNAVAILABLE (the context
-// has no OpenCL device; a device that does not accept SPIR-V), OUT_OF_MEMORY.
+// local memory larger than the device allows; a work-group size that contradicts the code; tasks in flight that use the
+// kernel's code for OpenCL), UNAVAILABLE (the context has no OpenCL device; a device that does not accept SPIR-V),
+// OUT_OF_MEMORY.
 WEIR_API weir_status weir_kernel_set_opencl_sized(weir_kernel *kernel, const weir_opencl_code *code, size_t code_size,
                                                   const weir_opencl_launch *launch);
 static inline weir_status weir_kernel_set_opencl(weir_kernel *kernel_, const weir_opencl_code *code_,

@@ -27,8 +27,8 @@ typedef struct weir_sim_launch {
 // Gives a kernel its code for simulated devices: `count` launches that run one after another. The launches are copied.
 // If the kernel has code for the CPU, too, a simulated device runs that code for its effect, at the virtual time at
 // which the launches end.
-// Errors: INVALID_ARGUMENT (no launches; a duration or a number of threads or registers out of its range),
-// OUT_OF_MEMORY.
+// Errors: INVALID_ARGUMENT (no launches; a duration or a number of threads or registers out of its range; tasks in
+// flight that use the kernel's code for simulated devices), OUT_OF_MEMORY.
 WEIR_API weir_status weir_kernel_set_sim(weir_kernel *kernel, const weir_sim_launch *launches, uint32_t count);
 
 #ifdef __cplusplus

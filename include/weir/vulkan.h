@@ -118,7 +118,8 @@ typedef struct weir_vulkan_launch {
 // constants. The shader sets its work-group size, by local_size_x and so on or by specialization constants. With
 // `count` 0 and `code` NULL a task of the kernel dispatches nothing, and keeps its place in the order.
 // Errors: INVALID_ARGUMENT (no SPIR-V; no such entry point; a work-group, push constants or a capability beyond the
-// device's, which the text has), UNAVAILABLE (the context has no Vulkan device), OUT_OF_MEMORY.
+// device's, which the text has; tasks in flight that use the kernel's code for Vulkan), UNAVAILABLE (the context has no
+// Vulkan device), OUT_OF_MEMORY.
 WEIR_API weir_status weir_kernel_set_vulkan_sized(weir_kernel *kernel, const weir_vulkan_code *code, size_t code_size,
                                                   const weir_vulkan_launch *launches, uint32_t count);
 static inline weir_status weir_kernel_set_vulkan(weir_kernel *kernel_, const weir_vulkan_code *code_,

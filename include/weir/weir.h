@@ -73,13 +73,13 @@ typedef enum weir_status {
   WEIR_TIMEOUT = 2,                // the time-out passed; the task goes on
   WEIR_ERROR_INVALID_ARGUMENT = 3, // an argument that can never be right
   WEIR_ERROR_OUT_OF_RANGE = 4,     // a byte range that leaves its buffer
-  WEIR_ERROR_RELEASED = 5,         // a buffer, kernel, event or graph that was released before
+  WEIR_ERROR_RELEASED = 5,         // an object that was released before
   WEIR_ERROR_NO_CODE = 6,          // the kernel has no code for the device
   WEIR_ERROR_OUT_OF_MEMORY = 7,    // no memory, or more than the context's limit even when all else is idle
   WEIR_ERROR_UNAVAILABLE = 8,      // a device or library that this machine lacks
   WEIR_ERROR_TASK_FAILED = 9,      // the task itself reported failure
   WEIR_ERROR_UPSTREAM_FAILED = 10, // the task was skipped: it reads data of a task that failed
-  WEIR_ERROR_CANCELLED = 11,       // the task was skipped: its context was cancelled
+  WEIR_ERROR_CANCELLED = 11,       // the task was skipped: its context or its group was cancelled
   WEIR_ERROR_DEVICE_LOST = 12,     // the device stopped working
   WEIR_ERROR_IO = 13,              // a file could not be read or written
 } weir_status;
@@ -111,16 +111,16 @@ enum {
   WEIR_CONTEXT_IN_ORDER = 1u << 2,  // each task also waits for the one before it: serial execution, as a reference
   // Check mode: Weir runs one task at a time and finds out whether it does what it declares. A task that does not fails
   // with TASK_FAILED; weir_event_message and a line on stderr name the argument, the buffer and the bytes, and say what
-  // to declare. Kernels run several times, host tasks once. The environment variable WEIR_CHECK=1 sets the flag for every
-  // context. docs/inside/check-mode.md says what is found, and what is not.
+  // to declare. Kernels run several times, host tasks once. The environment variable WEIR_CHECK=1 sets the flag for
+  // every context. docs/inside/check-mode.md says what is found, and what is not.
   WEIR_CONTEXT_CHECK = 1u << 3,
   // The program submits sequences of tasks that come again: the same kernels and ranges, with buffers that are used in
   // the same pattern, whichever they are, and any values. A sequence that came before is launched as one graph. Its
   // tasks are held back until all have been submitted, something else is called, or 0.3 ms have passed. Without the
   // flag kernels on CUDA devices are recognised when they came 32 times, and short kernels in contexts of CPUs alone
   // when they came three times; with it sequences on all devices, of host tasks too, when they came once.
-  // docs/guide/repeats.md says more. Nothing is recognised beside other flags than NO_RENAME, and where a way of issue
-  // is chosen.
+  // docs/guide/repeats.md says more. A context with other flags than NO_RENAME besides, or with a choice of `issue`,
+  // recognises nothing.
   WEIR_CONTEXT_REPEATS = 1u << 4,
   // A task of a kernel that names no device goes to the device that is expected to have it done first, of all that the
   // kernel has code for: by where the bytes are that it reads, what is queued on each device, and what the kernel took
@@ -159,16 +159,16 @@ typedef struct weir_profile_event {
   uint64_t task;      // its number, as in messages and timelines
   uint64_t tag;       // weir_task.tag
   const char *label;  // weir_task.label, cut at 47 bytes; "": none
-  const char
-      *kernel; // the kernel's name; else "host task", "copy" (also one that Weir makes to move contents), "fence",
-               // "graph" (a launch) or "open task" (weir/enqueue.h)
+  // The kernel's name; else "host task", "copy" (also one that Weir makes to move contents), "fence", "graph" (a
+  // launch) or "open task" (weir/enqueue.h).
+  const char *kernel;
   weir_device *device; // that runs it
   uint32_t lane;       // START, END: worker or queue of the device
   uint64_t time_ns;    // when, in weir_device_time of `device`
 } weir_profile_event;
 
-// Receives what happens to tasks. Any thread may call it, but one at a time, with the events of each task in their order.
-// It must not call functions of Weir, and should be short: tasks and submissions may wait for it.
+// Receives what happens to tasks. Any thread may call it, but one at a time, with the events of each task in their
+// order. It must not call functions of Weir, and should be short: tasks and submissions may wait for it.
 typedef void (*weir_profile_function)(void *user, const weir_profile_event *event);
 
 // Options of a context. A member that is 0 has its default, so a zeroed struct has all defaults.
@@ -183,34 +183,35 @@ typedef struct weir_context_options {
   uint32_t queues; // in-order queues of each device that has queues; default: the device's own number
   // Most bytes of storage for buffers that Weir allocates, on the host and on each device with memory of its own, where
   // copies of wrapped memory count, too. An allocation is rounded up by a quarter at most. Near the limit renaming
-  // stops first. Then, in a device's memory, buffers that no task in flight uses give way, what seems needed last first:
-  // contents that only the device has are copied to the host, and fetched back when a task needs them. Submissions and
-  // launches of graphs wait for what is still missing, until no task is in flight; at last another thread has 20 ms to
-  // release buffers. A task or launch is refused only after that, or at once if it never fits. The same happens where a
-  // device has no more memory. Default: no limit.
+  // stops first. Then, in a device's memory, buffers that no task in flight uses give way, what seems needed last
+  // first: contents that only the device has are copied to the host, and fetched back when a task needs them.
+  // Submissions and launches of graphs wait for what is still missing, until no task is in flight, and then 20 ms more,
+  // in which other threads may release buffers. A task or launch is refused only after that, or at once if it never
+  // fits. The same happens where a device has no more memory. Default: no limit.
   uint64_t memory_limit;
   weir_issue issue; // default: AUTO
   uint64_t seed;    // for tests: if not 0, scheduling decisions are reordered at random from this seed
   uint32_t flags;   // WEIR_CONTEXT_*
-  // Most bytes of each memory that overwritten buffers leave behind for tasks in flight that still use the old contents.
-  // A buffer is renamed only if that lets tasks overlap: not where the task that overwrites it comes after all users
-  // anyway, and not if there are as many versions of it as the devices run tasks at once; then the oldest is used again.
-  // At the limit old storage is waited for, too. Default: an eighth of the memory that the device has, or that the
-  // process may use (its control group's limit counts). docs/inside/renaming.md.
+  // Most bytes of each memory that overwritten buffers leave behind for tasks in flight that still use the old
+  // contents. A buffer is renamed only if that lets tasks overlap: not where the task that overwrites it comes after
+  // all users anyway, and not if there are as many versions of it as the devices run tasks at once; then the oldest is
+  // used again. At the limit old storage is waited for, too. Default: an eighth of the memory that the device has, or
+  // that the process may use (its control group's limit counts). docs/inside/renaming.md.
   uint64_t rename_limit;
   // Called with `profile_user` when a task is ready, starts and ends. Calls come later than what they report, START and
-  // END of a task together; all are made for the tasks that weir_finish waited for when it returns. A launch of a graph
-  // counts as one task. If there is no memory to note an event, it is left out. Default: none, which costs nothing.
+  // END of a task together. When weir_finish returns, all calls for the tasks that it waited for have been made. A
+  // launch of a graph counts as one task. If there is no memory to note an event, it is left out. Default: none, which
+  // costs nothing.
   weir_profile_function profile;
   void *profile_user;
-  // Most bytes of storage on each device with memory of its own, in place of `memory_limit`, which then bounds the host's
-  // alone. Default: `memory_limit`.
+  // Most bytes of storage on each device with memory of its own, in place of `memory_limit`, which then bounds the
+  // host's alone. Default: `memory_limit`.
   uint64_t device_memory_limit;
 } weir_context_options;
 
 // Creates a context with its devices. `options` may be NULL: all defaults.
 // Errors: INVALID_ARGUMENT (an option or the name of a device), UNAVAILABLE (a named device; the text has the reason),
-// OUT_OF_MEMORY.
+// IO (the profile of a simulated device), OUT_OF_MEMORY.
 WEIR_API weir_status weir_context_create_sized(const weir_context_options *options, size_t options_size,
                                                weir_context **out_context);
 static inline weir_status weir_context_create(const weir_context_options *options_, weir_context **out_context_) {
@@ -228,12 +229,13 @@ WEIR_API weir_status weir_context_release(weir_context *context);
 WEIR_API void weir_context_cancel(weir_context *context);
 
 // Waits until all tasks and launches of graphs that were submitted before the call are done, copies to the caller's
-// memory included, and their callbacks have been called. All that their functions, destroy functions and callbacks
-// submitted is done likewise, and what that submitted, and so on. What other threads submit later is not waited for.
-// Returns OK, or the status of the first task that failed since the last report. A failure is reported at most once,
-// and weir_last_error() names the task. A task that was skipped because another failed is reported if that was reported
-// before, one that weir_group_wait reports is not. weir_finish_for waits for `timeout_ns` nanoseconds at most. After
-// TIMEOUT all go on, and weir_last_error() names the oldest that is not done, and what of weir/external.h it awaits.
+// memory included, and their callbacks have been called. Tasks that these submitted in their functions, destroy
+// functions and callbacks are waited for likewise, and what those submitted, and so on. What other threads submit later
+// is not waited for. Returns OK, or the status of the first task that failed since the last report; weir_last_error()
+// names the task. The function reports a failure once, also one that another function has returned before, such as
+// weir_event_wait, but not what weir_group_wait reports. A task that was skipped because another one failed is reported
+// only if nothing else is. weir_finish_for waits for `timeout_ns` nanoseconds at most. After TIMEOUT all tasks go on,
+// and weir_last_error() names the oldest that is not done, and what of weir/external.h it awaits.
 // Errors: INVALID_ARGUMENT (called from a task or callback).
 WEIR_API weir_status weir_finish(weir_context *context);
 WEIR_API weir_status weir_finish_for(weir_context *context, uint64_t timeout_ns);
@@ -368,6 +370,7 @@ WEIR_API weir_status weir_kernel_create(weir_context *context, const char *name,
 WEIR_API weir_status weir_kernel_set_cpu(weir_kernel *kernel, weir_function function);
 
 // Releases a kernel, at any time; tasks in flight finish. `kernel` may be NULL.
+// Errors: OUT_OF_MEMORY (to combine copies by the kernel, see weir/reduce.h: nothing is released).
 WEIR_API weir_status weir_kernel_release(weir_kernel *kernel);
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -382,8 +385,8 @@ typedef enum weir_mode {
   // Updates the range, in any order relative to other tasks that commute on these bytes, but never at the same time as
   // one of them. Other accesses come before or after all of them, as they were submitted. docs/guide/commute-reduce.md
   WEIR_COMMUTE = 4,
-  // Adds to the range by a reduction (weir/reduce.h): as COMMUTE, but several such tasks may run at the same time, each on
-  // a private copy. Copies are combined before the next access of another kind.
+  // Adds to the range by a reduction (weir/reduce.h): as COMMUTE, but several such tasks may run at the same time, each
+  // on a private copy. Copies are combined before the next access of another kind.
   WEIR_REDUCE = 5,
   WEIR_AUTO = 6, // READ or READ_WRITE, as the kernel's code says (weir_auto)
 } weir_mode;
@@ -445,15 +448,16 @@ typedef struct weir_task {
   int32_t priority;         // of ready tasks the highest starts first; clamped to LOWEST and HIGHEST
   const char *label;        // for messages and timelines; copied, cut at 47 bytes
   uint64_t tag;             // number of the caller's choice for messages and timelines
-  // Frees what `user` points to: called exactly once with `user`, by a thread of Weir's, when the task has run, failed
-  // or was skipped, before its event is done and before weir_finish returns. Not called if the submission is refused.
-  // It must not block, and may submit tasks. Only weir_submit takes it: graphs run their tasks many times.
+  // Frees what `user` points to: called exactly once with `user`, when the task has run, failed or was skipped, before
+  // its event is done and before weir_finish returns. It is called where callbacks are (weir_event_on_done). Not called
+  // if the submission is refused. It must not block, and may submit tasks. Graphs, which run their tasks many times,
+  // stages of pipelines and prepared tasks do not take it.
   void (*destroy)(void *user);
-  // Group that the task is in (weir/group.h). NULL: that of the task whose function submits it, or else none. Only
-  // weir_submit takes it.
+  // Group that the task is in (weir/group.h). NULL: that of the task whose function submits it, or else none. Graphs,
+  // stages of pipelines and prepared tasks do not take one.
   weir_group *group;
-  // Of a host task whose function holds a lock that other such functions need as well, like that of an interpreter: a
-  // number that functions which take about as long have in common, such as the address of their code. 0: there is none.
+  // For a host task whose function holds a lock that the functions of others need, too, such as an interpreter's: a
+  // number that is the same for functions which take about as long, for instance the address of their code. 0: no lock.
   // Functions that take a few microseconds at most then run on one worker while the others do something else, because
   // they would wait for the lock. Longer ones are spread over the workers. It has no influence on results. Graphs
   // ignore it.
@@ -470,8 +474,9 @@ typedef struct weir_task {
 // Errors, which submit nothing: INVALID_ARGUMENT (no kernel or function, too many arguments, an empty range, arguments
 // that disagree), OUT_OF_RANGE, RELEASED, NO_CODE (also a host task without a CPU device), OUT_OF_MEMORY.
 // Two arguments disagree if their ranges overlap, at least one is written, and they differ in range or mode.
-// Where the device can read the kernel's code, INVALID_ARGUMENT also if the code refutes a mode (a buffer that is only read,
-// and the code writes it; one that is overwritten, and the code never writes it) or takes a value of another size.
+// Where the device can read the kernel's code, INVALID_ARGUMENT also if the code refutes a mode (a buffer that is only
+// read, and the code writes it; one that is overwritten, and the code never writes it) or takes a value of another
+// size.
 // If a simulated device has no memory to simulate the task, the task fails with OUT_OF_MEMORY.
 WEIR_API weir_status weir_submit_sized(weir_context *context, const weir_task *task, size_t task_size,
                                        weir_event **out_event);
@@ -492,8 +497,8 @@ WEIR_API weir_status weir_copy_out(weir_buffer *buffer, uint64_t offset, uint64_
 WEIR_API weir_status weir_copy(weir_buffer *destination, uint64_t destination_offset, weir_buffer *source,
                                uint64_t source_offset, uint64_t bytes, weir_event **out_event);
 
-// Reads bytes of a buffer: submits a copy out, and waits until it is done, for as long as that takes. Returns OK, or the
-// status with which the copy failed. Unlike weir_copy_out, it leaves nothing for weir_finish to report.
+// Reads bytes of a buffer: submits a copy out, and waits until it is done, for as long as that takes. Returns OK, or
+// the status with which the copy failed. Unlike weir_copy_out, it leaves nothing for weir_finish to report.
 // Errors: as weir_copy_out; INVALID_ARGUMENT (called from a task or callback).
 WEIR_API weir_status weir_read(weir_buffer *buffer, uint64_t offset, uint64_t bytes, void *destination);
 
@@ -511,8 +516,8 @@ WEIR_API weir_status weir_fill(weir_buffer *buffer, uint64_t offset, uint64_t by
 // A time-out that never passes.
 #define WEIR_FOREVER UINT64_MAX
 
-// Returns the state of the task: PENDING, OK, or the status with which it failed, and weir_last_error then says how. Does
-// not wait.
+// Returns the state of the task: PENDING, OK, or the status with which it failed, and weir_last_error then says how.
+// Does not wait.
 WEIR_API weir_status weir_event_poll(weir_event *event);
 
 // Waits until the task is done, for `timeout_ns` nanoseconds at most. Returns OK, the status with which the task
@@ -523,14 +528,16 @@ WEIR_API weir_status weir_event_wait(weir_event *event, uint64_t timeout_ns);
 // Receives the status of a task that is done.
 typedef void (*weir_event_function)(void *user, weir_status status);
 
-// Calls `function` once when the task is done. If the task is done already, this thread calls it at once; otherwise a
-// thread of Weir's does. The callback must not block. It may submit tasks, which are children of the task that is done,
-// and release the event. Several callbacks are called in the order in which they were attached.
+// Calls `function` once when the task is done. A context calls its callbacks one at a time, by a thread of Weir's or
+// by one that is in a call of Weir's on the context, so the caller of such a call must not hold a lock that a callback
+// takes. If the task is done already, this thread calls the function before the call returns, unless a callback is
+// being called: then it comes after that. The callback must not block. It may submit tasks, which are children of the
+// task that is done, and release the event. Several callbacks are called in the order in which they were attached.
 // Errors: OUT_OF_MEMORY.
 WEIR_API weir_status weir_event_on_done(weir_event *event, weir_event_function function, void *user);
 
 // Returns a text that names the task and says how it failed; "" if it has not failed. For a task that was skipped it
-// names the first task that failed, and the bytes that are missing for that. Valid until the event is released.
+// names the first task that failed, and the bytes that are missing therefore. Valid until the event is released.
 WEIR_API const char *weir_event_message(weir_event *event);
 
 // Releases an event, at any time. The task goes on, and its callbacks are still called. `event` may be NULL.
@@ -539,23 +546,25 @@ WEIR_API void weir_event_release(weir_event *event);
 // ---------------------------------------------------------------------------------------------------------------
 // Timelines
 //
-// A context with WEIR_CONTEXT_TRACE records what its tasks did. The environment variable WEIR_TRACE=FILE sets the flag for
-// every context, and saves what a context did to that file when it is released, or when the program ends without that;
-// further contexts get a number in the name of the file (run.2.jsonl).
+// A context with WEIR_CONTEXT_TRACE records what its tasks did. The environment variable WEIR_TRACE=FILE sets the flag
+// for every context, and saves what a context did to that file when it is released, or when the program ends without
+// that; further contexts get a number in the name of the file (run.2.jsonl).
 
 // Waits for all tasks, then writes a file, as the end of its name says. `title` may be NULL.
 // - ".json": what the tasks did, in the format of Chrome's traces. `weir timeline` makes a page for a browser from it,
 //   Perfetto opens it, and `weir check` verifies it beside the stream that ran.
-// - ".jsonl": what the program issued, as a recorded stream, which `weir plan` and `weir replay` take. It has tasks with
-//   their accesses and measured times, and what the host waited for; docs/guide/timeline.md says how, and what it lacks.
-// Errors: INVALID_ARGUMENT (the context does not trace, another ending, what a stream cannot express), IO, OUT_OF_MEMORY.
+// - ".jsonl": what the program issued, as a recorded stream, which `weir plan` and `weir replay` take. It has tasks
+//   with their accesses and measured times, and what the host waited for; docs/guide/timeline.md says how, and what it
+//   lacks.
+// Errors: INVALID_ARGUMENT (the context does not trace, another ending, what a stream cannot express; called from a
+// task or callback), IO, OUT_OF_MEMORY.
 WEIR_API weir_status weir_trace_save(weir_context *context, const char *path, const char *title);
 
-// Says why a task waited for another one: which of its bytes, of which buffer, the other one writes or reads, or by way of
-// which other tasks; or that it did not wait. The events are of the two tasks, in the order of submission. The text goes to
-// `out_text`, and is cut at `size` bytes with its end. Does not wait.
-// Errors, which leave the text empty: INVALID_ARGUMENT (the context does not trace; no room for a text), UNAVAILABLE (the
-// record of one of them was cleared), OUT_OF_MEMORY.
+// Says why a task waited for another one: which of its bytes, of which buffer, the other one writes or reads, or by way
+// of which other tasks; or that it did not wait. The events are of the two tasks, in the order of submission. The text
+// goes to `out_text`, and is cut so that it has `size` bytes with the zero byte behind it. Does not wait.
+// Errors, which leave the text empty: INVALID_ARGUMENT (the context does not trace; no room for a text), UNAVAILABLE
+// (the record of one of them was cleared), OUT_OF_MEMORY.
 WEIR_API weir_status weir_why(weir_event *earlier, weir_event *later, char *out_text, size_t size);
 
 // Discards what was recorded so far.
