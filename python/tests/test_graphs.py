@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 import gc
 import threading
+import time
 from typing import Any
 
 import numpy as np
@@ -110,6 +111,34 @@ context.close()
 print("done")
 """
     assert run_program(program) == "done\n"
+
+
+def test_a_graph_is_released_while_its_launch_waits_for_room() -> None:
+    with weir.Context("cpu:1", window=8) as context:
+        gate, buffer, raised = threading.Event(), context.buffer(4), []
+        with context.graph() as graph:
+            graph.submit(lambda view: None, weir.update(buffer))
+
+        def fill() -> None:
+            for _ in range(12):
+                context.submit(gate.wait)
+
+        def launch() -> None:
+            try:
+                graph.launch()
+            except weir.Error as failure:
+                raised.append(failure)
+
+        threads = [threading.Thread(target=one) for one in (fill, launch)]
+        for one in threads:
+            one.start()
+            time.sleep(0.1)
+        graph.release()
+        gate.set()
+        for one in threads:
+            one.join()
+        # The launch may have been late, and then found the handle released.
+        assert [type(one) for one in raised] == [weir.ReleasedError] and "released" in str(raised[0])
 
 
 def test_replaced_arguments(context: weir.Context) -> None:

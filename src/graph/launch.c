@@ -79,6 +79,8 @@ typedef struct attempt {
 } attempt;
 
 weir_status weir__graph_check(weir_graph *graph, const char *what) {
+  // By another thread, while this launch waited for room.
+  if (graph->object.released) return weir__error(WEIR_ERROR_RELEASED, "%s: the graph was released before", what);
   if (graph->recorded_count == 0) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "%s: the graph has no tasks", what);
   weir_status status = weir__graph_prepare(graph);
   if (status == WEIR_OK) status = check_names(graph, what);

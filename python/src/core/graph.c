@@ -77,6 +77,13 @@ end:
   return result;
 }
 
+// A launch in flight of a graph that was released may need its jobs.
+static void keep_jobs(context *ctx, weir_event *handle, PyObject *jobs) {
+  if (jobs == NULL || !context_alive(ctx) || event_keep_until_done(ctx, handle, jobs)) return;
+  PyErr_Clear();
+  Py_INCREF(jobs); // they stay
+}
+
 // graph_launch(graph)
 static PyObject *graph_launch(PyObject *self, PyObject *graph_object) {
   (void)self;
@@ -85,11 +92,16 @@ static PyObject *graph_launch(PyObject *self, PyObject *graph_object) {
   if (graph == NULL) return NULL;
   weir_event *handle = NULL;
   weir_status status;
+  PyObject *jobs = ((object *)graph_object)->jobs; // another thread may release the graph meanwhile
+  Py_XINCREF(jobs);
   room_taken(ctx);
   BEGIN_WEIR(ctx)
   status = weir_graph_launch(graph, &handle);
   END_WEIR
-  return status == WEIR_OK ? event_make(ctx, handle, NULL, NULL) : raise_status(status);
+  if (status == WEIR_OK && ((object *)graph_object)->handle == NULL) keep_jobs(ctx, handle, jobs);
+  PyObject *made = status == WEIR_OK ? event_make(ctx, handle, NULL, NULL) : raise_status(status);
+  Py_XDECREF(jobs);
+  return made;
 }
 
 static PyObject *graph_build(PyObject *self, PyObject *graph_object) {
