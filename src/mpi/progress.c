@@ -4,7 +4,6 @@
 #include <sched.h>
 #include <sys/prctl.h>
 
-#include "base/machine.h"
 #include "drive.h"
 #include "exchange.h"
 #include "job.h"
@@ -58,7 +57,8 @@ static bool others_drive(weir_mpi *mpi, uint64_t *seen) {
 
 // Whether a thread that only looks takes no core that others need.
 static bool has_cores(void) {
-  return weir__machine_cores() >= ENOUGH_CORES;
+  cpu_set_t cores;
+  return sched_getaffinity(0, sizeof cores, &cores) == 0 && CPU_COUNT(&cores) >= ENOUGH_CORES;
 }
 
 // In a context with a card workers sleep while the card computes, and what it waits for is found by this thread alone.
