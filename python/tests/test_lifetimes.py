@@ -186,6 +186,21 @@ def test_a_wait_can_be_interrupted(wait: str) -> None:
     assert "interrupted" in text
 
 
+def test_the_end_of_the_interpreter_is_interrupted() -> None:
+    text = run_program(
+        "import os, signal, time, weir\n"
+        "def slow(seconds):\n"
+        "    time.sleep(seconds)\n"
+        "    os.kill(os.getpid(), signal.SIGINT)\n"
+        "    time.sleep(seconds)\n"
+        "contexts = [weir.Context('cpu:1') for _ in range(2)]\n"
+        "contexts[0].submit(slow, 0.2)\n"
+        "contexts[1].submit(time.sleep, 0.4)\n"
+        "for one in contexts: one.submit(print, 'ran')\n"
+    )
+    assert text == ""  # it skips what has not started in each context
+
+
 def test_a_signal_handler_runs_during_a_wait() -> None:
     if threading.current_thread() is not threading.main_thread():
         pytest.skip("not in the main thread")

@@ -372,17 +372,30 @@ class Context(_core.Context):
         return _core.why(earlier, later)
 
 
+def _close_or_cancel(one: Context, left: Sequence[Context]) -> None:
+    try:
+        one.close()
+    except KeyboardInterrupt:
+        for other in left:
+            if not other.closed:
+                other.cancel()
+        one.close()
+
+
 def _close_all() -> None:
-    """At the end of the interpreter: waits for tasks in flight, whose functions can still run, then closes."""
-    for one in [*_contexts, *_left]:
-        try:
-            one.close()
-        except KeyboardInterrupt:
-            one.cancel()
-            one.close()
-        except Exception as failure:
-            print(f"weir: {failure}", file=sys.stderr)
-    _core.end()
+    """At the end of the interpreter: waits for tasks in flight, whose functions can still run, then closes.
+
+    Ctrl-C skips what has not started in any context. After a second one the process ends without the rest.
+    """
+    left = [*_contexts, *_left]
+    try:
+        for one in left:
+            try:
+                _close_or_cancel(one, left)
+            except Exception as failure:
+                print(f"weir: {failure}", file=sys.stderr)
+    finally:
+        _core.end()
 
 
 atexit.register(_close_all)
