@@ -148,6 +148,11 @@ BAD: Any = [
     (lambda: [1, 2], "cannot be wrapped"),
     (lambda: Interface(np.zeros(3), "__cuda_array_interface__"), "CUDA memory cannot be wrapped"),
     (lambda: Interface(np.zeros(3), "__array_interface__", data=(64, True)), "read-only"),
+    (lambda: Interface(np.zeros(3), "__array_interface__", data=None), "no address"),
+    (lambda: Interface(np.zeros(3), "__array_interface__", data=(-64, False)), "the address of the array"),
+    (lambda: Interface(np.zeros(3), "__array_interface__", data=(1 << 64, False)), "the address of the array"),
+    (lambda: Interface(np.zeros(3), "__array_interface__", shape=(-3,)), "no elements"),
+    (lambda: Interface(np.zeros(3), "__array_interface__", shape=(1 << 40, 1 << 40)), "too many bytes"),
     (lambda: OnlyDlpack(np.zeros(3), (2, 0)), "memory of cuda:0 cannot be wrapped"),
     (lambda: OnlyDlpack(np.zeros(3), (7, 0)), "device type 7"),
 ]

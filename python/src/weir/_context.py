@@ -246,7 +246,7 @@ class Context(_core.Context):
         """
         memory = memory_of(source)
         number = self._cuda_device(memory.cuda_device, device) if memory.cuda else None
-        nbytes = int(np.prod(memory.shape, dtype=np.int64)) * memory.dtype.itemsize
+        _, _, nbytes = check_layout(memory.shape, memory.dtype)
         storage, offset = self._find_wrapped(memory.address, nbytes)
         if storage is None:
             storage = _core.storage_wrap(self, memory.owner, memory.address, nbytes, number, label)

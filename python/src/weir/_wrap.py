@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Optional, Tuple
 
 from weir import _core
 from weir._array import check_dtype, full_strides
-from weir._errors import InvalidArgumentError
+from weir._errors import InvalidArgumentError, whole
 
 if TYPE_CHECKING:
     import numpy as np
@@ -31,7 +31,7 @@ class Memory(NamedTuple):
 
 
 def _check(shape: Tuple[int, ...], strides: Optional[Tuple[int, ...]], dtype: "np.dtype[Any]") -> None:
-    if 0 in shape:
+    if min(shape, default=1) < 1:
         raise InvalidArgumentError(f"an array of shape {shape} has no elements: a buffer has at least one")
     if strides is None:
         return
@@ -44,7 +44,10 @@ def _check(shape: Tuple[int, ...], strides: Optional[Tuple[int, ...]], dtype: "n
 
 
 def _of_interface(source: Any, interface: Any, cuda: bool) -> Memory:
-    address, read_only = interface["data"]
+    data = interface.get("data")
+    if not isinstance(data, tuple):
+        raise InvalidArgumentError(f"{type(source)} does not say where its memory is: its interface has no address")
+    address, read_only = whole("the address of the array", data[0], 64), data[1]
     dtype, shape = check_dtype(interface["typestr"]), tuple(interface["shape"])
     if read_only:
         raise InvalidArgumentError("the array is read-only: a buffer can be written by tasks. Copy it (Context.array)")
