@@ -148,6 +148,8 @@ def test_bad_shapes_types_and_keys(context: weir.Context) -> None:
             context.buffer(odd)
     with pytest.raises(weir.InvalidArgumentError, match="object"):
         context.buffer(3, object)
+    with pytest.raises(weir.InvalidArgumentError, match="axes belong to the shape"):
+        context.buffer(3, ("i4", (2,)))
     a = context.buffer((3, 4))
     with pytest.raises(IndexError, match="axis 1: index 4"):
         a[0, 4]

@@ -31,8 +31,10 @@ def full_strides(shape: Shape, item: int) -> Shape:
 
 
 def check_dtype(dtype: Any) -> "np.dtype[Any]":
-    """The type of elements; types with objects of Python's, and those without bytes, are refused."""
+    """The type of elements; types with objects of Python's, those without bytes, and arrays are refused."""
     kind: "np.dtype[Any]" = np.dtype(dtype)
+    if kind.subdtype is not None:
+        raise InvalidArgumentError(f"elements of type {kind} are arrays: their axes belong to the shape of the buffer")
     if kind.hasobject or kind.itemsize == 0:
         raise InvalidArgumentError(
             f"elements of type {kind} cannot be in a buffer: their bytes do not have all of them"
@@ -248,7 +250,11 @@ class Buffer(_core.Array):
         self[key].copy_from(source).result()
 
     def fill(self, value: Any) -> Event:
-        """Submits a task that sets every element to a value. The bytes of the value must repeat after 4."""
+        """Submits a task that sets every element to a value.
+
+        The bytes of the value must repeat after 4, and the buffer, or the slice, begins and ends at a multiple of 4
+        bytes, unless it is a slice with gaps.
+        """
         if self._boxed:
             return self._storage.context.submit(_copy_to_view, _core.write(self), self._element(value))
         return _core.fill(self, self._pattern(value))
