@@ -237,7 +237,21 @@ def test_options(context: weir.Context) -> None:
     gate.set()
     last.result()
     assert order == [2, 3]
-    assert context.statistics()["tasks"] >= 3
+    assert context.statistics()["tasks"] >= 3 and context.statistics()["repeated"] == 0
+
+
+def test_numbers_of_numpy_and_numbers_that_do_not_fit(context: weir.Context) -> None:
+    for groups in (np.int64(4), (np.int32(2), 3), np.array([2, 2])):
+        context.submit(lambda: None, groups=groups, tag=np.uint64(7), priority=np.int8(1)).result()
+    for bad in (0, 1 << 32, (1, 1, 1, 1), ()):
+        with pytest.raises(weir.InvalidArgumentError, match="groups"):
+            context.submit(lambda: None, groups=bad)
+    for name, number in (("groups", -1), ("groups", 1 << 64), ("tag", -1), ("priority", 1 << 40)):
+        with pytest.raises(OverflowError):
+            context.submit(lambda: None, **{name: number})
+    for odd in (1.5, "12"):
+        with pytest.raises(TypeError):
+            context.submit(lambda: None, groups=odd)
 
 
 def test_a_function_is_called_once_whatever_its_groups_are(context: weir.Context) -> None:

@@ -242,9 +242,9 @@ static PyObject *context_statistics(PyObject *self, PyObject *unused) {
   weir_context_statistics(open_, &s);
   END_WEIR
 #define K(member) #member, (unsigned long long)s.member
-  return Py_BuildValue("{sKsKsKsKsKsKsKsKsKsKsKsKsKsKsKsKsK}", K(tasks), K(done), K(failed), K(edges), K(renamed),
+  return Py_BuildValue("{sKsKsKsKsKsKsKsKsKsKsKsKsKsKsKsKsKsK}", K(tasks), K(done), K(failed), K(edges), K(renamed),
                        K(rename_denied), K(window_waits), K(memory_waits), K(transfers), K(transfer_bytes), K(bytes),
-                       K(peak_bytes), K(window), K(resident), K(resident_moves), K(room), K(evictions));
+                       K(peak_bytes), K(window), K(resident), K(resident_moves), K(room), K(repeated), K(evictions));
 #undef K
 }
 

@@ -97,23 +97,32 @@ static bool fill_args(request *out, context *ctx, PyObject *arguments, bool valu
   return true;
 }
 
+// A number of Python's or NumPy's; -1 with an exception.
+static unsigned long long whole_number(PyObject *given) {
+  PyObject *number = PyNumber_Index(given);
+  if (number == NULL) return (unsigned long long)-1;
+  unsigned long long value = PyLong_AsUnsignedLongLong(number);
+  Py_DECREF(number);
+  return value;
+}
+
 bool groups_parse(PyObject *groups, uint32_t out_groups[3]) {
   if (groups == NULL || groups == Py_None) return true;
-  bool one = PyLong_Check(groups);
+  bool one = PyIndex_Check(groups) && !PySequence_Check(groups);
   Py_ssize_t count = one ? 1 : PySequence_Size(groups);
   if (count < 0) return false;
   if (count < 1 || count > 3) {
-    PyErr_Format(PyExc_ValueError, "groups has %zd numbers: there are up to three dimensions", count);
+    raise_text(WEIR_ERROR_INVALID_ARGUMENT, "groups has %zd numbers: there are up to three dimensions", count);
     return false;
   }
   for (Py_ssize_t i = 0; i < count; i++) {
     PyObject *number = one ? groups : PySequence_GetItem(groups, i);
     if (number == NULL) return false;
-    unsigned long value = PyLong_AsUnsignedLong(number);
+    unsigned long long value = whole_number(number);
     if (!one) Py_DECREF(number);
     if (PyErr_Occurred()) return false;
     if (value == 0 || value > UINT32_MAX) {
-      PyErr_Format(PyExc_ValueError, "groups: %lu is no number of work-groups", value);
+      raise_text(WEIR_ERROR_INVALID_ARGUMENT, "groups: %llu is no number of work-groups", value);
       return false;
     }
     out_groups[i] = (uint32_t)value;
@@ -172,7 +181,7 @@ static bool fill_keyword(request *out, context *ctx, int which, PyObject *value)
     }
     return value == Py_None || fill_label(out, value);
   default:
-    out->task.tag = PyLong_AsUnsignedLongLong(value);
+    out->task.tag = whole_number(value);
     return !PyErr_Occurred();
   }
 }
