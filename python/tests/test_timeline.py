@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 import json
+import os
 import xml.dom.minidom
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,10 @@ def test_a_timeline(context: weir.Context, tmp_path: Path) -> None:
     names = [one["name"] for one in record["traceEvents"] if one.get("cat") == "task"]
     assert "<first & only>" in names and "work" in names
     timeline.save(str(tmp_path / "run.jsonl"))
+    odd = os.path.join(os.fsencode(tmp_path), b"caf\xe9.json")  # not UTF-8
+    timeline.save(os.fsdecode(odd))
+    with open(odd, "rb") as text:
+        assert json.load(text)["weir"]
     picture = timeline._repr_svg_()
     xml.dom.minidom.parseString(picture)
     assert "&lt;first &amp; only&gt;" in picture and "cpu:2 worker" in picture

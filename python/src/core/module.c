@@ -127,12 +127,12 @@ static PyObject *end(PyObject *self, PyObject *unused) {
   Py_RETURN_NONE;
 }
 
-// trace_save(context, path, title or None)
+// trace_save(context, path as bytes, title or None)
 static PyObject *trace_save(PyObject *self, PyObject *arguments) {
   (void)self;
   context *ctx;
   const char *path, *title;
-  if (!PyArg_ParseTuple(arguments, "O!sz", context_type, &ctx, &path, &title) || !context_usable(ctx)) return NULL;
+  if (!PyArg_ParseTuple(arguments, "O!yz", context_type, &ctx, &path, &title) || !context_usable(ctx)) return NULL;
   weir_status status;
   BEGIN_WEIR(ctx)
   status = weir_trace_save(open_, path, title);

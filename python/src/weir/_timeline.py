@@ -36,7 +36,7 @@ class Timeline:
 
     def save(self, path: Union[str, "os.PathLike[str]"], title: Optional[str] = None) -> None:
         """Writes a file: ".json" (for `weir timeline`, Perfetto and `weir check`) or ".jsonl" (for `weir plan`)."""
-        _core.trace_save(self._context, os.fspath(path), title)
+        _core.trace_save(self._context, os.fsencode(path), title)
 
     def clear(self) -> None:
         """Discards what was recorded so far."""
