@@ -26,6 +26,20 @@ def test_events_are_futures(context: weir.Context) -> None:
     assert not event.cancelled() and "OK" in repr(event)
 
 
+def test_a_timeout_that_closes_the_context() -> None:
+    class Closing:
+        def __float__(self) -> float:
+            context.close()
+            return 1.0
+
+    late: Any = Closing()
+    for call in ("wait", "result", "exception"):
+        context = weir.Context("cpu:1")
+        event = context.submit(time.sleep, 0.01)
+        with pytest.raises(weir.ReleasedError):
+            getattr(event, call)(late)
+
+
 def test_callbacks(context: weir.Context, monkeypatch: pytest.MonkeyPatch) -> None:
     gate, seen = threading.Event(), []
     event = context.submit(gate.wait)

@@ -78,7 +78,7 @@ static weir_status wait_for(void *what, uint64_t ns) {
 static PyObject *event_wait(PyObject *self, PyObject *seconds) {
   event *one = (event *)self;
   uint64_t timeout_ns;
-  if (!event_usable(one) || !timeout_parse(seconds, &timeout_ns)) return NULL;
+  if (!timeout_parse(seconds, &timeout_ns) || !event_usable(one)) return NULL; // the first runs code of Python
   weir_status now = weir_event_poll(one->handle);
   if (now != WEIR_PENDING) return PyLong_FromLong(now);
   int status = wait_in_slices(one->ctx, wait_for, one->handle, timeout_ns);
