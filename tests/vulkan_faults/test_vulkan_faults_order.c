@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A submission fails that brings order for those behind it: a barrier, an image's layout, the end that another lane waits
-// for. The validation layer lies behind the loader that lets calls fail, and sees what reaches the driver.
+// for. Or what commands use is freed before they are submitted. The validation layer lies behind the loader that lets calls fail, and sees what reaches the driver.
 #include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -23,7 +23,7 @@
 #include "weir/image.h"
 #include "weir/vulkan.h"
 
-enum { WORDS = 64, BYTES = WORDS * 4, BUFFERS = 8 };
+enum { WORDS = 64, BYTES = WORDS * 4, BUFFERS = 8, NODES = 4200 };
 
 static const uint32_t value = 7;
 
@@ -275,6 +275,64 @@ static void a_reset(void **state) {
   close_context();
 }
 
+static weir_status fail_call(const weir_enqueue *call) {
+  (void)call;
+  return WEIR_ERROR_TASK_FAILED;
+}
+
+// A graph with more nodes than a generation of descriptor sets has sets, of which one is skipped: so its commands use the
+// device's sets, and not those of a recording.
+static weir_graph *make_large_graph(weir_buffer *large) {
+  weir_graph *graph;
+  good(weir_graph_create(context, &(weir_graph_options){.queue = 3}, &graph));
+  for (uint64_t i = 0; i <= NODES; i++) {
+    const weir_arg args[] = {weir_writes_range(large, i * BYTES, BYTES), weir_reads(buffers[i < NODES ? 0 : 2]),
+                             weir_value(&value, sizeof value)};
+    good(weir_graph_add(
+        graph,
+        &(weir_task){
+            .kernel = mix, .args = args, .arg_count = 3, .groups = {1}, .device = weir_context_device(context, 0)},
+        NULL));
+  }
+  return graph;
+}
+
+// The first dispatch of a task is recorded, and then so much else that sets are freed before its last one is.
+static void sets_of_first_steps(void **state) {
+  (void)state;
+  const weir_vulkan_code code = {.words = mix_spv, .bytes = sizeof mix_spv};
+  const weir_vulkan_launch launches[3] = {0};
+  weir_kernel *fails, *steps;
+  weir_buffer *large;
+  open_context(3);
+  good(weir_kernel_create(context, "fails", &fails));
+  good(weir_kernel_set_enqueue(fails, "vulkan", &(weir_enqueue_code){.function = fail_call}));
+  good(weir_kernel_create(context, "steps", &steps));
+  good(weir_kernel_set_vulkan(steps, &code, launches, 3));
+  good(weir_buffer_create(context, (uint64_t)(NODES + 1) * BYTES, &large));
+  weir_graph *first = make_large_graph(large), *second = make_large_graph(large);
+  good(weir_graph_build(first));
+  good(weir_graph_build(second));
+  const weir_arg poisoned = weir_writes(buffers[2]);
+  good(weir_submit(context, &(weir_task){.kernel = fails, .args = &poisoned, .arg_count = 1}, NULL));
+  assert_int_equal(weir_finish(context), WEIR_ERROR_TASK_FAILED);
+  hold_thread();
+  weir_arg args[3];
+  weir_task task = task_of(args, 1, 0);
+  task.kernel = steps;
+  good(weir_submit(context, &task, NULL));
+  good(weir_graph_launch(first, NULL));
+  good(weir_graph_launch(second, NULL));
+  gate_open(&held);
+  weir_finish(context);
+  weir_graph_release(first);
+  weir_graph_release(second);
+  weir_buffer_release(large);
+  weir_kernel_release(fails);
+  weir_kernel_release(steps);
+  close_context();
+}
+
 int main(void) {
   setenv("WEIR_VULKAN_LOADER", INTERPOSER, 1);
   const struct CMUnitTest tests[] = {cmocka_unit_test(a_barrier),
@@ -284,6 +342,7 @@ int main(void) {
                                      cmocka_unit_test(an_end),
                                      cmocka_unit_test(a_copy),
                                      cmocka_unit_test(a_signal),
-                                     cmocka_unit_test(a_reset)};
+                                     cmocka_unit_test(a_reset),
+                                     cmocka_unit_test(sets_of_first_steps)};
   return cmocka_run_group_tests_name("Vulkan: submissions that bring order fail", tests, NULL, NULL);
 }

@@ -43,9 +43,19 @@ static void await_old_sets(weir__vulkan_device *device) {
   if (!weir__in_order_is_well(&device->base)) weir__vulkan_drain(&device->base);
 }
 
+// Whether an open batch has commands with old sets, and no task yet: it cannot be submitted before the last steps of some task
+// are recorded.
+static bool has_first_steps(const weir__vulkan_device *device) {
+  for (uint32_t i = 0; i < device->lane_count; i++) {
+    const weir__vulkan_batch *open = device->lanes[i].open;
+    if (open != NULL && open->count == 0 && open->value <= device->old_values[i]) return true;
+  }
+  return false;
+}
+
 weir__vulkan_sets *weir__vulkan_current_sets(weir__vulkan_device *device) {
   weir__vulkan_sets *sets = &device->sets[device->young];
-  if (sets->count < SETS_PER_GENERATION) return sets;
+  if (sets->count < SETS_PER_GENERATION || has_first_steps(device)) return sets;
   device->young = 1 - device->young;
   sets = &device->sets[device->young];
   if (sets->count > 0) {
