@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/allocate.h"
+#include "base/error.h"
 #include "engine/boxes.h"
 #include "engine/copy.h"
 
@@ -142,9 +143,20 @@ static bool follow(weir_graph *graph, uint32_t node, const weir__job_step *step)
 // ---------------------------------------------------------------------------------------------------------------
 // One by one
 
+// What else is wrong with buffers is found when they are used.
+static weir_status check_context(const weir__pipeline_line *line, const weir_buffer *buffer) {
+  const weir_context *context = line->pipeline->context;
+  if (buffer == NULL || !weir__object_is(&buffer->object, WEIR__KIND_BUFFER) || buffer->object.context == context)
+    return WEIR_OK;
+  return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "token copy or fill: buffer %llu '%s' belongs to another context",
+                     (unsigned long long)buffer->id, buffer->label);
+}
+
 static weir_status submit_step(weir__pipeline_line *line, const weir__job_step *step) {
   weir_event *event = NULL;
-  weir_status status = WEIR_OK;
+  weir_status status = check_context(line, step->to);
+  if (status == WEIR_OK) status = check_context(line, step->from);
+  if (status != WEIR_OK) return status;
   const weir__completion_target target = {.user = line}; // its failure is the token's
   const weir__submission by = {.target = &target, .origin = line->trace != NULL ? &line->origin : NULL};
   switch (step->kind) {

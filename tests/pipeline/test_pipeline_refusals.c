@@ -135,6 +135,14 @@ static weir_status misuse(weir_token *token) {
   rig_check(weir_submit(other, &(weir_task){.host = do_nothing}, &event) == WEIR_OK);
   expect(weir_token_await(token, event), "context");
   weir_event_release(event);
+  char bytes[16] = {0};
+  weir_buffer *theirs;
+  rig_check(weir_buffer_create(other, sizeof bytes, &theirs) == WEIR_OK);
+  expect(weir_token_copy_in(token, theirs, 0, sizeof bytes, bytes), "another context");
+  expect(weir_token_copy_out(token, theirs, 0, sizeof bytes, bytes), "another context");
+  expect(weir_token_copy(token, theirs, 0, theirs, 8, 8), "another context");
+  expect(weir_token_fill(token, theirs, 0, sizeof bytes, 0), "another context");
+  rig_check(weir_buffer_release(theirs) == WEIR_OK);
   weir_token copy = *token;
   expect(weir_token_drop(&copy), "token drop");
   if (token->stage > 0) {
