@@ -472,7 +472,8 @@ typedef struct weir_task {
 // OUT_OF_MEMORY where they would have to wait. Queued tasks take 256 MiB at most, some 1 KiB each and their values; a
 // task beyond that is refused with OUT_OF_MEMORY. docs/guide/nesting.md has the rest.
 // Errors, which submit nothing: INVALID_ARGUMENT (no kernel or function, too many arguments, an empty range, arguments
-// that disagree), OUT_OF_RANGE, RELEASED, NO_CODE (also a host task without a CPU device), OUT_OF_MEMORY.
+// that disagree, more writes to wrapped memory of another device than the window has slots for copies back),
+// OUT_OF_RANGE, RELEASED, NO_CODE (also a host task without a CPU device), OUT_OF_MEMORY.
 // Two arguments disagree if their ranges overlap, at least one is written, and they differ in range or mode.
 // Where the device can read the kernel's code, INVALID_ARGUMENT also if the code refutes a mode (a buffer that is only
 // read, and the code writes it; one that is overwritten, and the code never writes it) or takes a value of another

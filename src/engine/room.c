@@ -51,7 +51,7 @@ weir__admit_result weir__await_room(weir_context *context, const weir__submissio
     char name[WEIR__WHAT_BYTES];
     weir__describe_task(submission->task, name);
     *out_status = weir__error(WEIR_ERROR_INVALID_ARGUMENT,
-                              "%s: it writes to %u buffers of wrapped memory elsewhere, too many for a window of %u",
+                              "%s: what it writes takes %u copies back to wrapped memory, too many for a window of %u",
                               name, slots - 1, weir__window_size(&context->host.window));
     return WEIR__REFUSED;
   }

@@ -408,9 +408,30 @@ static void many_write_backs(share *s) {
   for (uint32_t i = 0; i < BUFFERS; i++) share_expect(numbers[i], COUNT, i, steps, ROUNDS);
 }
 
+// Ranges of one buffer count each: all copies back need slots at the same time.
+static void more_write_backs_than_slots(share *s) {
+  enum { SLOTS = 8 };
+  uint32_t numbers[COUNT] = {0};
+  weir_buffer *buffer;
+  weir_arg args[SLOTS];
+  weir_kernel *nothing;
+  share_ok(weir_buffer_wrap(s->context, numbers, BYTES, &buffer));
+  for (uint32_t i = 0; i < SLOTS; i++) args[i] = weir_writes_range(buffer, (uint64_t)i * 16, 8);
+  share_ok(weir_kernel_create(s->context, "nothing", &nothing));
+  share_ok(weir_kernel_set_cuda(nothing, NULL, NULL, 0));
+  weir_task task = {.kernel = nothing, .args = args, .arg_count = SLOTS};
+  share_refused(weir_submit(s->context, &task, NULL), WEIR_ERROR_INVALID_ARGUMENT,
+                "takes 8 copies back to wrapped memory, too many for a window of 8");
+  assert_int_equal(statistics_of(s).tasks, 0);
+  task.arg_count--;
+  share_ok(weir_submit(s->context, &task, NULL));
+  share_ok(weir_finish(s->context));
+}
+
 static void test_many_write_backs(void **state) {
   (void)state;
   share_run("cuda", many_write_backs);
+  share_run_with(&(weir_context_options){.devices = "cuda", .window = 8}, more_write_backs_than_slots);
 }
 
 // ---------------------------------------------------------------------------------------------------------------
