@@ -112,6 +112,7 @@ WEIR_API weir_status weir_cuda_import_stream(weir_device *device, void *stream, 
 // host waits in four cases only: if tasks of other devices are among them, or if the context has WEIR_ISSUE_RESIDENT,
 // it waits for these tasks and all before them; with WEIR_ISSUE_AUTO the first call waits for tasks of a resident
 // kernel; for an external event (weir/external.h) that is not of CUDA.
+// Errors: INVALID_ARGUMENT (called from a task or callback); DEVICE_LOST and others as the driver says.
 WEIR_API weir_status weir_cuda_stream_waits_for_tasks(weir_device *device, void *stream, weir_event *event);
 
 #ifdef __cplusplus

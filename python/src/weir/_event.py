@@ -59,9 +59,10 @@ class Event(_core.Event):
         return CLASSES.get(self._poll()) is CancelledError
 
     def add_done_callback(self, function: Callable[["Event"], Any]) -> None:
-        """Calls function(event) when the task is done: at once in this thread if it is, else in a thread of Weir's.
+        """Calls function(event) when the task is done: at once in this thread if it is.
 
-        The function must not wait; it may submit tasks. What it raises goes to sys.unraisablehook.
+        Else a thread of Weir's calls it, or one that is in a call of Weir's. The function must not wait; it may submit
+        tasks. What it raises goes to sys.unraisablehook.
         """
         self._on_done(function, self)
 
