@@ -53,7 +53,8 @@ static inline weir_status weir_graph_add(weir_graph *graph_, const weir_task *ta
 //   start that name this event in `after`. A copy that is skipped leaves its destination as it was. Launches of one
 //   graph write it in their order. Copies of one launch must write different bytes.
 // If the device accesses the caller's memory directly (weir_host_allocate), the bytes take no detour. Otherwise the
-// launch has intermediate memory, one block for all its copies.
+// launch has intermediate memory, one block for all its copies, and the host makes the last step of copies out: streams
+// and semaphores of other code that wait for the launch do not wait for that.
 // For weir_graph_set_arg, argument 0 of a copy is its destination and argument 1 its source, as far as they are
 // buffers.
 WEIR_API weir_status weir_graph_copy_in(weir_graph *graph, weir_buffer *buffer, uint64_t offset, uint64_t bytes,
