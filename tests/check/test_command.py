@@ -57,6 +57,9 @@ class Command(unittest.TestCase):
         done = subprocess.run([PROGRAM, *arguments], capture_output=True, text=True, timeout=300, check=False)
         return done.returncode, done.stdout, done.stderr
 
+    def test_a_file_without_an_end_that_is_no_timeline(self):
+        self.assertEqual(self.run_program("/dev/zero", STREAM), (2, "", "/dev/zero:1: not an object\n"))
+
     def test_proved(self):
         for passes in (1, 3):
             timeline = self.path("t.json", json.dumps(serial_timeline(STREAM, passes)))

@@ -168,7 +168,15 @@ static weir_status read_memory(const char *name, const void *data, size_t bytes,
   return reader.status;
 }
 
-// The contents of a file; NULL with errno set.
+// Whether a file cannot be a timeline, as its first character shows: then the rest of it, which may be large or have no end,
+// need not be read.
+static bool is_other(const char *data, size_t bytes) {
+  size_t blanks = 0;
+  while (blanks < bytes && strchr(" \t\r\n", data[blanks]) && data[blanks]) blanks++;
+  return blanks < bytes && data[blanks] != '{';
+}
+
+// The contents of a file, or the start of one that is no timeline; NULL with errno set.
 static char *load(const char *path, size_t *out_bytes) {
   FILE *file = fopen(path, "rb");
   char *data = NULL;
@@ -186,6 +194,7 @@ static char *load(const char *path, size_t *out_bytes) {
     if (got == 0 && ferror(file)) error = errno;
     if (got == 0) break;
     held += got;
+    if (is_other(data, held)) break;
   }
   if (file) fclose(file);
   if (error) free(data);
