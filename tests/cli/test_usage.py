@@ -3,10 +3,11 @@
 """test_usage.py WEIR STREAMS: help, options, exit codes and messages of the weir command."""
 import json
 import os
+import shutil
 import subprocess
 import unittest
 
-from command import SMALL, WEIR, CommandTest, place, stream, write
+from command import SMALL, STREAMS, WEIR, CommandTest, place, stream, write
 
 COMMANDS = ("info", "replay", "plan", "check", "timeline", "split", "run", "bench")
 
@@ -121,6 +122,26 @@ class Usage(CommandTest):
         self.refused("missing", "check")
         self.weir("check", place("missing.json"), stream("squeezenet"), code=2)
         self.weir("check", write("garbage.json", ["{]"]), stream("squeezenet"), code=2)
+
+    def test_texts_that_are_not_utf8(self):
+        name = place("caf\udce9.profile")
+        self.addCleanup(os.unlink, name)
+        # The device has the name of the file.
+        shutil.copyfile(os.path.join(STREAMS, "..", "..", "src", "device", "sim", "profiles", "plain.profile"), name)
+        small = write("small.jsonl", SMALL)
+        old = os.getcwd()
+        os.chdir(place(""))
+        self.addCleanup(os.chdir, old)
+        device = "sim:" + os.path.basename(name)
+        self.assertEqual(self.replay("--device", device, small)[0]["device"], "sim:caf\ufffd.profile")
+        self.assertEqual(self.replay("--device", device, "--pipeline", "1", "--rounds", "1", small)[0]["device"], "sim:caf\ufffd.profile")
+        split = json.loads(self.weir("split", "--devices", f"{device},sim:plain", "--rounds", "1", "--json").stdout)
+        self.assertEqual([one["name"] for one in split["devices"]], ["sim:caf\ufffd.profile", "sim:plain"])
+        kinds = [one["kind"] for one in json.loads(self.weir("info", "--json").stdout)["devices"]]
+        odd = subprocess.run([WEIR, "info", "--json"], env={**os.environ, "WEIR_CUDA_DRIVER": "caf\udce9.so"}, stdout=subprocess.PIPE, check=True)
+        found = json.loads(odd.stdout)["devices"]
+        self.assertEqual([one["kind"] for one in found], kinds)
+        self.assertIn("caf\ufffd.so", [one["text"] for one in found if one["kind"] == "cuda"][0])
 
     def test_timelines_of_streams_with_one_name(self):
         small, other = write("small.jsonl", SMALL), write("other.jsonl", SMALL)

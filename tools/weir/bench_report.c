@@ -117,10 +117,10 @@ static int print_json(const weir__bench_report *report) {
   json_t *array = json_array();
   for (size_t i = 0; i < report->result_count; i++) {
     const result *row = &report->results[i];
-    json_array_append_new(array,
-                          json_pack("{s:s, s:s, s:s, s:s, s:f, s:f, s:f, s:I}", "bench", row->bench, "case",
-                                    row->case_name, "runtime", row->runtime, "unit", row->unit, "median", row->median,
-                                    "min", row->min, "max", row->max, "runs", (json_int_t)row->runs));
+    json_array_append_new(array, json_pack("{s:s, s:s, s:o, s:s, s:f, s:f, s:f, s:I}", "bench", row->bench, "case",
+                                           row->case_name, "runtime", weir__json_text(row->runtime), "unit", row->unit,
+                                           "median", row->median, "min", row->min, "max", row->max, "runs",
+                                           (json_int_t)row->runs));
   }
   return weir__cli_print_json("bench", array);
 }

@@ -111,6 +111,9 @@ bool weir__table_print(const weir__table *table, FILE *file);
 // OK, or FAILED (said on stderr) when there was no memory (`value` NULL) or stdout could not be written.
 int weir__cli_print_json(const char *command, json_t *value);
 
+// A text that may not be UTF-8, such as the name of a file or a driver: each byte that is none becomes U+FFFD. NULL: no memory.
+json_t *weir__json_text(const char *text);
+
 // A number of microseconds, rounded to 3 decimals; null when it is not finite.
 json_t *weir__json_us(double us);
 

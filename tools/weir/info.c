@@ -19,7 +19,8 @@ static void add_device(void *user, const char *kind, bool available, const char 
   weir__table_cell(found->table, "%s", kind);
   weir__table_cell(found->table, "%s", available ? "yes" : "no");
   weir__table_cell(found->table, "%s", text);
-  json_t *device = json_pack("{s:s, s:b, s:s}", "kind", kind, "available", (int)available, "text", text);
+  json_t *device =
+      json_pack("{s:s, s:b, s:o}", "kind", kind, "available", (int)available, "text", weir__json_text(text));
   if (strcmp(kind, "vulkan") == 0) json_object_set_new(device, "devices", weir__info_vulkan_json());
   json_array_append_new(found->devices, device);
 }

@@ -24,11 +24,11 @@ static json_t *device_json(const weir_vulkan_description *device) {
   json_t *families = json_array();
   for (uint32_t i = 0; i < device->family_count; i++)
     json_array_append_new(families, family_json(i, &device->families[i]));
-  json_t *object =
-      json_pack("{s:s, s:s, s:s, s:s, s:I, s:I, s:b, s:o}", "name", device->name, "type", device->type, "driver",
-                device->driver, "api", version, "device_bytes", (json_int_t)device->device_bytes, "host_bytes",
-                (json_int_t)device->host_bytes, "usable", (int)device->usable, "families", families);
-  if (!device->usable) json_object_set_new(object, "reason", json_string(device->reason));
+  json_t *object = json_pack("{s:o, s:s, s:o, s:s, s:I, s:I, s:b, s:o}", "name", weir__json_text(device->name), "type",
+                             device->type, "driver", weir__json_text(device->driver), "api", version, "device_bytes",
+                             (json_int_t)device->device_bytes, "host_bytes", (json_int_t)device->host_bytes, "usable",
+                             (int)device->usable, "families", families);
+  if (!device->usable) json_object_set_new(object, "reason", weir__json_text(device->reason));
   return object;
 }
 

@@ -8,6 +8,7 @@
 
 #include "base/controls.h"
 #include "cli.h"
+#include "trace/text.h"
 
 enum { CELL_BYTES = 256 };
 
@@ -117,6 +118,17 @@ int weir__cli_print_json(const char *command, json_t *value) {
   if (written) return WEIR__EXIT_OK;
   weir__cli_error(command, "cannot write the result to standard output");
   return WEIR__EXIT_FAILED;
+}
+
+json_t *weir__json_text(const char *text) {
+  char *quoted = NULL;
+  size_t bytes;
+  FILE *file = open_memstream(&quoted, &bytes);
+  if (!file) return NULL;
+  weir__text_string(text, file);
+  json_t *made = fclose(file) == 0 ? json_loads(quoted, JSON_DECODE_ANY, NULL) : NULL;
+  free(quoted);
+  return made;
 }
 
 json_t *weir__json_us(double us) {

@@ -32,13 +32,13 @@ static const char *word(const char *words, int index, char out_word[32]) {
 static json_t *stream_json(const weir__replayed *result, const weir__replay_options *options) {
   const weir__replay_run *run = &result->run;
   char issue[32], met[32];
-  json_t *object =
-      json_pack("{s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:b, s:I, s:I, s:I}", "stream", result->stream->name, "device",
-                run->device, "hazards", weir__plan_mode_name((weir__plan_mode)options->hazards), "issue",
-                word(WEIR__REPLAY_ISSUES, options->issue, issue), "met", word(WEIR__REPLAY_MET, options->met, met),
-                "window", (json_int_t)run->window, "repeat", (json_int_t)options->repeat, "apart", (int)options->apart,
-                "tasks", (json_int_t)task_count(result, options), "kernels",
-                (json_int_t)(result->stream->kernel_count * options->repeat), "edges", (json_int_t)run->edges);
+  json_t *object = json_pack(
+      "{s:s, s:o, s:s, s:s, s:s, s:I, s:I, s:b, s:I, s:I, s:I}", "stream", result->stream->name, "device",
+      weir__json_text(run->device), "hazards", weir__plan_mode_name((weir__plan_mode)options->hazards), "issue",
+      word(WEIR__REPLAY_ISSUES, options->issue, issue), "met", word(WEIR__REPLAY_MET, options->met, met), "window",
+      (json_int_t)run->window, "repeat", (json_int_t)options->repeat, "apart", (int)options->apart, "tasks",
+      (json_int_t)task_count(result, options), "kernels", (json_int_t)(result->stream->kernel_count * options->repeat),
+      "edges", (json_int_t)run->edges);
   if (!object) return NULL;
   json_object_set_new(object, "serial_us", weir__json_us(result->serial_us));
   json_object_set_new(object, "makespan_us", weir__json_us(run->makespan_us));

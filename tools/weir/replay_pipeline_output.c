@@ -35,11 +35,11 @@ static void add_spread(json_t *object, const char *name, const weir__replay_spre
 static json_t *stream_json(const weir__replayed *result, const weir__replay_options *options) {
   const weir__replay_pipelined *run = &result->pipelined;
   json_t *object =
-      json_pack("{s:s, s:s, s:I, s:s, s:I, s:I, s:I, s:I, s:I, s:I}", "stream", result->stream->name, "device",
-                run->device, "pipeline", (json_int_t)options->lines, "issue", issue_name(options), "window",
-                (json_int_t)run->window, "jobs", (json_int_t)options->repeat, "rounds", (json_int_t)options->rounds,
-                "tasks", (json_int_t)result->stream->task_count, "kernels", (json_int_t)result->stream->kernel_count,
-                "host_waits", (json_int_t)run->host_waits);
+      json_pack("{s:s, s:o, s:I, s:s, s:I, s:I, s:I, s:I, s:I, s:I}", "stream", result->stream->name, "device",
+                weir__json_text(run->device), "pipeline", (json_int_t)options->lines, "issue", issue_name(options),
+                "window", (json_int_t)run->window, "jobs", (json_int_t)options->repeat, "rounds",
+                (json_int_t)options->rounds, "tasks", (json_int_t)result->stream->task_count, "kernels",
+                (json_int_t)result->stream->kernel_count, "host_waits", (json_int_t)run->host_waits);
   if (!object) return NULL;
   json_object_set_new(object, "jobs_per_second", weir__json_us(per_second(run)));
   add_spread(object, "job", &run->job);

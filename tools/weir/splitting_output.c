@@ -214,7 +214,7 @@ static json_t *policy_json(const weir__splitting *options, const weir__splitting
 int weir__splitting_print_json(const weir__splitting *options, const weir__splitting_result *result) {
   json_t *devices = json_array(), *policies = json_array();
   for (uint32_t i = 0; i < result->device_count; i++)
-    json_array_append_new(devices, json_pack("{s:s, s:f, s:f}", "name", result->names[i], "alone_ms",
+    json_array_append_new(devices, json_pack("{s:o, s:f, s:f}", "name", weir__json_text(result->names[i]), "alone_ms",
                                              result->best_ms[i], "alone_median_ms", result->median_ms[i]));
   for (uint32_t i = 0; i < options->policy_count; i++) json_array_append_new(policies, policy_json(options, result, i));
   return weir__cli_print_json("split", json_pack("{s:s, s:i, s:i, s:b, s:o, s:f, s:o}", "kernel", kernel_name(options),
