@@ -143,6 +143,17 @@ class Usage(CommandTest):
         self.assertEqual([one["kind"] for one in found], kinds)
         self.assertIn("caf\ufffd.so", [one["text"] for one in found if one["kind"] == "cuda"][0])
 
+    def test_output_that_would_replace_the_input(self):
+        small = write("small.jsonl", SMALL)
+        other, timeline = place("other.dot"), write("stream.json", SMALL)
+        os.symlink(small, other)
+        self.addCleanup(os.unlink, other)
+        self.refused("would replace the stream", "plan", "--dot", other, small)
+        self.refused("would replace the stream", "replay", "--device", "sim", "--timeline", place("./stream.json"), timeline)
+        for path in (small, timeline):
+            with open(path, encoding="utf-8") as file:
+                self.assertEqual(file.read(), "\n".join(SMALL) + "\n")
+
     def test_timelines_of_streams_with_one_name(self):
         small, other = write("small.jsonl", SMALL), write("other.jsonl", SMALL)
         self.refused(f"the streams of {small} and {other} have the same name, small", "replay", "--device", "sim", "--timeline",

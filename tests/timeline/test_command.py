@@ -164,6 +164,10 @@ class Command(unittest.TestCase):
         timeline = self.make("small")
         self.refused("/nowhere/x.html: No such file or directory", timeline, "-o", "/nowhere/x.html")
         self.refused(f"{timeline}: the page would replace the timeline", timeline, "-o", timeline)
+        os.symlink(timeline, self.path("link.html"))
+        other = os.path.join(os.path.dirname(timeline), ".", os.path.basename(timeline))
+        for name in (other, self.path("link.html")):
+            self.refused(f"{name}: the page would replace the timeline", timeline, "-o", name)
         if os.path.exists("/dev/full"):
             os.symlink("/dev/full", self.path("full.html"))
             self.refused("full.html: No space left on device", timeline, "-o", self.path("full.html"))

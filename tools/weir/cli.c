@@ -46,6 +46,11 @@ bool weir__cli_can_write(const char *command, const char *option, const char *pa
   return can;
 }
 
+bool weir__cli_is_same_file(const char *one, const char *other) {
+  struct stat a, b;
+  return stat(one, &a) == 0 && stat(other, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
 int weir__cli_exit_code(weir_status status) {
   switch (status) {
   case WEIR_OK:

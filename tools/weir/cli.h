@@ -81,6 +81,9 @@ __attribute__((format(printf, 2, 3))) void weir__cli_error(const char *command, 
 // on stderr, as of --OPTION.
 bool weir__cli_can_write(const char *command, const char *option, const char *path);
 
+// Whether two names are those of one file that is there.
+bool weir__cli_is_same_file(const char *one, const char *other);
+
 // The exit code for a failed call: 3 for what the machine lacks, 2 for bad arguments and files, else 1.
 int weir__cli_exit_code(weir_status status);
 

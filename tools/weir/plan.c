@@ -296,6 +296,10 @@ int weir__plan_main(int argc, char **argv) {
   size_t count;
   int code;
   if (!parse_options(argc, argv, &options, &paths, &count, &code)) return code;
+  if (options.dot && weir__cli_is_same_file(options.dot, paths[0])) {
+    weir__cli_error("plan", "--dot: %s: the graph would replace the stream", options.dot);
+    return WEIR__EXIT_USAGE;
+  }
   planned_stream *planned = calloc(count, sizeof *planned);
   if (!planned) {
     weir__cli_error("plan", "no memory for %zu streams", count);

@@ -230,12 +230,23 @@ static bool have_own_timelines(char **paths, weir__stream **streams, size_t coun
   return true;
 }
 
+static bool replaces_stream(const char *timeline, char **paths, size_t count) {
+  for (size_t i = 0; i < count; i++) {
+    if (!weir__cli_is_same_file(timeline, paths[i])) continue;
+    weir__cli_error("replay", "--timeline: %s: the timeline would replace the stream", timeline);
+    return true;
+  }
+  return false;
+}
+
 // Before the first run, which may take long.
-static bool can_write_timelines(const weir__replay_options *options, weir__stream **streams, size_t count) {
+static bool can_write_timelines(const weir__replay_options *options, char **paths, weir__stream **streams,
+                                size_t count) {
   bool can = true;
   for (size_t i = 0; i < count && can; i++) {
     char *path = timeline_path(options, streams[i]->name, count > 1);
-    can = !path || weir__cli_can_write("replay", "timeline", path); // without memory the run says so
+    can = !path || (weir__cli_can_write("replay", "timeline", path) && // without memory the run says so
+                    !replaces_stream(path, paths, count));
     free(path);
   }
   return can;
@@ -397,7 +408,7 @@ int weir__replay_main(int argc, char **argv) {
   }
   bool read = read_streams(paths, count, streams);
   if (read && options.timeline)
-    read = have_own_timelines(paths, streams, count) && can_write_timelines(&options, streams, count);
+    read = have_own_timelines(paths, streams, count) && can_write_timelines(&options, paths, streams, count);
   weir_context *keeper = read ? keep_device(&options) : NULL;
   exit_code = read ? replay_all(&options, paths, streams, count, as_json) : WEIR__EXIT_USAGE;
   weir_context_release(keeper);

@@ -68,7 +68,7 @@ int weir__timeline_write_joined(const char *command, char *const *paths, size_t 
 static int make_page(char *const *timelines, size_t count, const char *page) {
   char message[512];
   for (size_t i = 0; i < count; i++) {
-    if (strcmp(timelines[i], page) != 0) continue;
+    if (!weir__cli_is_same_file(timelines[i], page)) continue;
     weir__cli_error("timeline", "%s: the page would replace the timeline", page);
     return WEIR__EXIT_USAGE;
   }
