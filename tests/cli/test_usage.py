@@ -86,6 +86,7 @@ class Usage(CommandTest):
                 ("--apart takes no value", "--apart=1"),
                 ("--timeline: run.txt does not end in .html or .json", "--timeline", "run.txt"),
                 ('--device: "cpu,sim" names several devices', "--device", "cpu,sim"),
+                ("--launcher is for --ranks", "--launcher", "mpirun"),
                 ("STREAM... is missing",)):
             with self.subTest(text=text):
                 self.refused("weir replay: " + text, "replay", *(options if "missing" in text else (small, *options)))

@@ -89,7 +89,7 @@ void weir__cli_usage(const weir__cli_command *command, FILE *file) {
           *command->arguments ? " " : "", command->arguments, command->summary);
   for (size_t i = 0; i < command->option_count; i++) {
     const weir__cli_option *option = &command->options[i];
-    int width = letter_of(option) ? fprintf(file, "  -%c,", letter_of(option)) - 1 : 0;
+    int width = letter_of(option) ? fprintf(file, "  -%c,", letter_of(option)) : 0;
     width += fprintf(file, "%s--%s%s%s", width ? " " : "  ", long_name(option), option->value ? " " : "",
                      option->value ? option->value : "");
     if (width > HELP_COLUMN - 2) {

@@ -301,8 +301,7 @@ int weir__replay_main(int argc, char **argv) {
                                   .issue = WEIR__REPLAY_AUTO,
                                   .storage = -1,
                                   .repeat = 1,
-                                  .time_scale = 1,
-                                  .launcher = "mpirun"};
+                                  .time_scale = 1};
   bool as_json = false;
   const weir__cli_option list[] = {
       {"device", WEIR__CLI_TEXT, &options.device, "NAME",

@@ -49,12 +49,12 @@ typedef struct weir__replay_options {
   int rename;  // weir__replay_switch
   int storage; // weir__replay_storage
   uint64_t queues, window, memory, repeat;
-  uint64_t lines;  // not 0: each pass is a job of a pipeline with so many lines
-  uint64_t rounds; // how often a pipeline's jobs are measured
-  uint64_t ranks;  // not 0: on so many ranks of MPI, that the launcher starts
-  uint64_t deal;   // buffers of a round in which these are dealt to ranks; 0: weir__replay_deal chooses
-  const char *launcher;
-  const char *cluster; // ranks are those of a simulated cluster with these settings; NULL: they are real
+  uint64_t lines;       // not 0: each pass is a job of a pipeline with so many lines
+  uint64_t rounds;      // how often a pipeline's jobs are measured
+  uint64_t ranks;       // not 0: on so many ranks of MPI, that the launcher starts
+  uint64_t deal;        // buffers of a round in which these are dealt to ranks; 0: weir__replay_deal chooses
+  const char *launcher; // NULL: mpirun
+  const char *cluster;  // ranks are those of a simulated cluster with these settings; NULL: they are real
   double time_scale;
   bool apart;         // each pass waits until the one before it is done
   bool no_host_waits; // submit on where the program read results back

@@ -17,10 +17,10 @@ enum { PATH_BYTES = 4200, MOST_WORDS = 24 };
 enum { MOST_REAL_RANKS = 64 };
 
 bool weir__replay_settle_ranks(const weir__replay_options *options) {
-  if (options->ranks == 0 && options->deal == 0) return true;
+  if (options->ranks == 0 && options->deal == 0 && options->launcher == NULL) return true;
   const char *why = NULL;
   if (options->ranks > MOST_REAL_RANKS && options->cluster == NULL) why = "more than 64 --ranks are for --cluster";
-  if (options->ranks == 0) why = "--deal is for --ranks";
+  if (options->ranks == 0) why = options->deal > 0 ? "--deal is for --ranks" : "--launcher is for --ranks";
   if (strcmp(options->device, "cpu") != 0 && strncmp(options->device, "cpu:", 4) != 0)
     why = "--ranks is for CPU devices, cpu or cpu:N";
   if (options->lines > 0) why = "--ranks does not go with --pipeline";
@@ -127,7 +127,7 @@ static int run(const char *path, const weir__replay_options *options, const char
   const weir__run_options run_options = {.command = "replay",
                                          .ranks = options->ranks,
                                          .cores = WEIR__RUN_CORES_UNSET,
-                                         .launcher = options->launcher,
+                                         .launcher = options->launcher ? options->launcher : "mpirun",
                                          .timeline = trace_path};
   if (!find_program(words.program, sizeof words.program)) return WEIR__EXIT_UNAVAILABLE;
   make_words(&words, path, options);
