@@ -137,6 +137,9 @@ void weir__host_completed(weir__host *host);
 // the reason that `lost_text` gives. The lock is not held.
 void weir__host_fail_unissued(weir__host *host, weir__task *task, weir_status lost, const char *lost_text);
 
+// What the task uses is neither handed out again nor freed, for work on it may go on for ever. The lock is held.
+void weir__host_leave_storage(weir__host *host, const weir__task *task);
+
 // Submits what is held back, as far as that need not wait, unless `held` has changed since the caller saw `seen` there. The lock is
 // held.
 void weir__host_settle(weir__host *host, uint64_t seen);

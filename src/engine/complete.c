@@ -298,6 +298,22 @@ void weir__host_fail_unissued(weir__host *host, weir__task *task, weir_status lo
   weir__host_unlock(host);
 }
 
+// Addresses that are in no pool, as those of values, are passed over.
+static void leave(weir_context *context, const void *address) {
+  for (uint32_t space = 0; space < context->memory.space_count; space++)
+    weir__pool_leave(&context->memory.pools[space], address);
+}
+
+void weir__host_leave_storage(weir__host *host, const weir__task *task) {
+  weir_context *context = weir__context_of(host);
+  void *const *args = task->run != NULL ? task->run->args : task->args;
+  uint32_t count = task->run != NULL ? task->run->plan->arg_count : task->arg_count;
+  for (uint32_t i = 0; i < count; i++) leave(context, args[i]);
+  if (task->move == NULL) return;
+  leave(context, task->move->destination);
+  leave(context, task->move->source);
+}
+
 void weir__host_release(weir__host *host, weir__task *task) {
   weir__window_release(&host->window, task);
   weir__context_issue_ready(weir__context_of(host));

@@ -70,13 +70,8 @@ static void end_import(weir__external_fence *fence) {
 }
 
 void weir__external_leave(weir_context *context, const weir__external *external) {
-  for (const struct weir__awaiting *waiting = external->waiting; waiting != NULL; waiting = waiting->next) {
-    const weir__task *task = weir__window_task(&context->host.window, waiting->task);
-    for (uint32_t i = 0; i < task->arg_count; i++) { // those that are values are in no pool
-      for (uint32_t space = 0; space < context->memory.space_count; space++)
-        weir__pool_leave(&context->memory.pools[space], task->args[i]);
-    }
-  }
+  for (const struct weir__awaiting *waiting = external->waiting; waiting != NULL; waiting = waiting->next)
+    weir__host_leave_storage(&context->host, weir__window_task(&context->host.window, waiting->task));
 }
 
 void weir__external_abandon(weir_context *context, weir__external *external, const char *why) {

@@ -2,6 +2,7 @@
 //
 // No task is reported before its commands are over, nor before those that it comes after, where calls of the driver
 // fail. A user event keeps commands from being over.
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -18,6 +19,7 @@
 enum { SIZE = 4096, LARGE = 2 << 20, SOON = 20000000, OUT_OF_RESOURCES = -5, MOST_MARKERS = 6, MOST_ALLOCATIONS = 8 };
 
 static cl_event gate; // of the last call
+static void *last_filled;
 static _Atomic uint32_t calls;
 
 // Fills argument 0 once the gate opens.
@@ -25,9 +27,10 @@ static weir_status fill_behind_gate(const weir_enqueue *call) {
   const uint32_t pattern = 7;
   cl_int result;
   gate = clCreateUserEvent(call->native_context, &result);
+  last_filled = (void *)(uintptr_t)call->args[0].pointer;
   if (result == CL_SUCCESS)
-    result = clEnqueueSVMMemFill(call->queue, (void *)(uintptr_t)call->args[0].pointer, &pattern, sizeof pattern,
-                                 call->args[0].bytes, 1, &gate, NULL);
+    result =
+        clEnqueueSVMMemFill(call->queue, last_filled, &pattern, sizeof pattern, call->args[0].bytes, 1, &gate, NULL);
   atomic_fetch_add(&calls, 1);
   return result == CL_SUCCESS ? WEIR_OK : WEIR_ERROR_IO;
 }
@@ -263,26 +266,59 @@ static void flushes_that_are_refused(void **state) {
   end(live);
 }
 
-// Commands that never end, as far as the device waits: their memory is left to them.
+// A context of its own whose device is lost with a command that does not end.
+typedef struct lost {
+  weir_context *context;
+  weir_buffer *buffer;
+  weir_event *event;
+  cl_event gate;
+} lost;
+
+static void begin_to_lose(lost *self, const char *memory) {
+  enqueued_open("opencl,cpu:1", memory, NULL);
+  atomic_store(&calls, 0);
+  self->context = context;
+  assert_int_equal(weir_buffer_create(context, LARGE, &self->buffer), WEIR_OK);
+  assert_int_equal(weir_fill(self->buffer, 0, LARGE, 1, NULL), WEIR_OK);
+  assert_int_equal(weir_finish(context), WEIR_OK);
+  fault_loader_fail("clFlush", 1, OUT_OF_RESOURCES);
+  submit(enqueued_kernel("held", &behind_gate), self->buffer, &self->event);
+  assert_true(is_called(self->event));
+  self->gate = gate;
+}
+
+static void end_lost(lost *self) {
+  assert_int_equal(weir_event_wait(self->event, WEIR_FOREVER), WEIR_ERROR_DEVICE_LOST);
+  weir_event_release(self->event);
+  weir_buffer_release(self->buffer);
+  context = self->context;
+  gate = self->gate;
+}
+
+// Commands that never end, as far as the device waits: their memory is left to them. Two at once, for it waits long.
 static void commands_that_never_end(void **state) {
   (void)state;
-  weir_event *event;
-  weir_buffer *buffer;
-  enqueued_open("opencl", "device", &(weir_context_options){.queues = 2});
-  atomic_store(&calls, 0);
+  lost in_host, in_shared;
+  weir_buffer *other;
   int64_t shared = fault_loader_shared();
-  assert_int_equal(weir_buffer_create(context, LARGE, &buffer), WEIR_OK);
-  assert_int_equal(weir_fill(buffer, 0, LARGE, 1, NULL), WEIR_OK);
-  assert_int_equal(weir_finish(context), WEIR_OK);
-  fault_loader_fail("clGetEventInfo", 1, OUT_OF_RESOURCES);
-  submit(enqueued_kernel("held", &behind_gate), buffer, &event);
-  assert_int_equal(weir_event_wait(event, WEIR_FOREVER), WEIR_ERROR_DEVICE_LOST);
-  weir_event_release(event);
-  weir_buffer_release(buffer);
+  begin_to_lose(&in_host, "host");
+  volatile uint32_t *filled = last_filled;
+  while (!fault_loader_failed()) sched_yield();
+  begin_to_lose(&in_shared, "device");
+  end_lost(&in_shared);
   weir_finish(context);
   enqueued_close();
   assert_int_equal(fault_loader_shared(), shared + 1);
   open_gate();
+  end_lost(&in_host);
+  weir_finish(context);
+  assert_int_equal(weir_buffer_create(context, LARGE, &other), WEIR_OK);
+  assert_int_equal(weir_fill(other, 0, LARGE, 1, NULL), WEIR_OK);
+  assert_int_equal(weir_finish(context), WEIR_OK);
+  open_gate();
+  while (filled[LARGE / 4 - 1] != 7) sched_yield();
+  enqueued_expect(other, 0, LARGE, 1);
+  enqueued_close();
 }
 
 int main(void) {
