@@ -223,6 +223,56 @@ static void test_versions(void **state) {
   assert_int_equal(mpi_devices_violations(), 0);
 }
 
+static bool is_as_written(weir_buffer *buffer, uint64_t seed) {
+  static _Thread_local uint8_t got[BYTES], wanted[BYTES];
+  uint8_t *at = wanted;
+  const mpi_work work = write_all(seed);
+  mpi_work_perform(&work, &at);
+  return weir_read(buffer, 0, BYTES, got) == WEIR_OK && memcmp(got, wanted, BYTES) == 0;
+}
+
+// A task of rank 1 names a device of another context.
+static void foreign_body(rank_run *run) {
+  mpi_devices devices;
+  weir_buffer *buffer;
+  weir_context *other;
+  const mpi_work work = read_all();
+  note(run, mpi_devices_open(run->context, &devices), "devices");
+  note(run, weir_context_create(&(weir_context_options){.devices = rank_threads_devices[run->rank]}, &other),
+       "context");
+  note(run, weir_mpi_buffer_create(run->mpi, BYTES, 0, &buffer), "buffer");
+  note(run, submit_work(run, &devices, buffer, write_all(1), 0), "write");
+  const weir_arg args[] = {weir_value(&work, sizeof work), weir_reads(buffer)};
+  const weir_task task = {.kernel = devices.kernels[0][0],
+                          .device = weir_context_device(other, weir_context_device_count(other) - 1),
+                          .args = args,
+                          .arg_count = 2};
+  run->status = weir_mpi_submit(run->mpi, &task, 1, NULL);
+  (void)weir_mpi_finish(run->mpi); // if it was refused
+  note(run, submit_work(run, &devices, buffer, write_all(2), 0), "write");
+  note(run, weir_mpi_fetch(run->mpi, buffer, 0, WEIR_WHOLE, 1), "fetch");
+  note(run, weir_mpi_finish(run->mpi), "finish");
+  if (run->text[0] == '\0' && !is_as_written(buffer, 2)) snprintf(run->text, sizeof run->text, "contents differ");
+  note(run, weir_context_release(other), "context");
+  note(run, mpi_devices_close(&devices), "close");
+}
+
+// That is refused there, and no more: the message was to go to that device, which made the job fail for want of memory.
+static void test_foreign_device(void **state) {
+  (void)state;
+  for (uint32_t direct = WEIR_MPI_DIRECT_NEVER; direct <= WEIR_MPI_DIRECT_ALWAYS; direct++) {
+    rank_run runs[2];
+    const weir_mpi_options options = {.direct = direct, .direct_bytes = 1000};
+    rank_threads_run(runs, 2, 0, &options, foreign_body);
+    assert_int_equal(runs[0].status, WEIR_OK);
+    assert_int_equal(runs[1].status, WEIR_ERROR_INVALID_ARGUMENT);
+    for (uint32_t r = 0; r < 2; r++) {
+      if (runs[r].text[0] != '\0') fail_msg("rank %u: %s", r, runs[r].text);
+      assert_int_equal(runs[r].released, WEIR_OK);
+    }
+  }
+}
+
 // ---------------------------------------------------------------------------------------------------------------
 // Cancelled and lost
 
@@ -234,14 +284,6 @@ static void fill_others(const rank_run *run, const mpi_devices *devices, weir_bu
     const weir_arg args[] = {weir_value(&work, sizeof work), weir_writes(others[i])};
     weir_submit(run->context, &(weir_task){.kernel = devices->kernels[0][0], .args = args, .arg_count = 2}, NULL);
   }
-}
-
-static bool is_as_written(weir_buffer *buffer, uint64_t seed) {
-  static _Thread_local uint8_t got[BYTES], wanted[BYTES];
-  uint8_t *at = wanted;
-  const mpi_work work = write_all(seed);
-  mpi_work_perform(&work, &at);
-  return weir_read(buffer, 0, BYTES, got) == WEIR_OK && memcmp(got, wanted, BYTES) == 0;
 }
 
 static void check_others(rank_run *run, weir_buffer *const *others) {
@@ -437,10 +479,10 @@ static void test_pinned_random(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_large),     cmocka_unit_test(test_in_order),
-                                     cmocka_unit_test(test_versions),  cmocka_unit_test(test_reasons),
-                                     cmocka_unit_test(test_cancelled), cmocka_unit_test(test_lost),
-                                     cmocka_unit_test(test_pinned),    cmocka_unit_test(test_pinned_random)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_large),          cmocka_unit_test(test_in_order), cmocka_unit_test(test_versions),
+      cmocka_unit_test(test_foreign_device), cmocka_unit_test(test_reasons),  cmocka_unit_test(test_cancelled),
+      cmocka_unit_test(test_lost),           cmocka_unit_test(test_pinned),   cmocka_unit_test(test_pinned_random)};
   for (uint32_t i = 0; i < RANK_THREADS_MOST; i++)
     rank_threads_devices[i] = i % 2 == 0 ? "cpu:1,cuda:0" : "cpu:2,cuda:1";
   if (getenv("WEIR_CUDA_DRIVER") == NULL) {
