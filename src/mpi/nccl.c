@@ -27,29 +27,30 @@ static void introduce(const weir_mpi *mpi, const weir_device *device, introducti
 }
 
 static void write_introduction(const weir_work *work) {
-  const introduction *own = work->user;
-  memcpy(work->args[0], own->id, sizeof own->id);
-  if (own->status != WEIR_OK) weir_work_fail(work, own->text);
+  memcpy(work->args[0], work->args[1], sizeof(introduction));
 }
 
-// All ranks read what one of them says.
-static weir_status hear(weir_mpi *mpi, uint32_t rank, const introduction *own, unsigned char *out_id) {
-  weir_buffer *buffer;
-  weir_status status = weir_mpi_buffer_create(mpi, WEIR_NCCL_ID_BYTES, rank, &buffer);
-  if (status != WEIR_OK) return status;
-  weir_arg arg = weir_writes(buffer);
-  const weir_task task = {
-      .host = write_introduction, .user = (void *)(uintptr_t)own, .args = &arg, .arg_count = 1, .label = "nccl"};
-  status = weir_mpi_submit(mpi, &task, (int32_t)rank, NULL);
+// All ranks read what one of them says. A task that failed would be reported once more, by weir_finish.
+static weir_status read_introduction(weir_mpi *mpi, weir_buffer *buffer, uint32_t rank, const introduction *own,
+                                     introduction *out) {
+  const weir_arg args[] = {weir_writes(buffer), weir_value(own, sizeof *own)};
+  const weir_task task = {.host = write_introduction, .args = args, .arg_count = 2, .label = "nccl"};
+  weir_status status = weir_mpi_submit(mpi, &task, (int32_t)rank, NULL);
   if (status == WEIR_OK) status = weir_mpi_fetch(mpi, buffer, 0, WEIR_WHOLE, WEIR_MPI_ALL);
-  if (status == WEIR_OK) status = weir_read(buffer, 0, WEIR_NCCL_ID_BYTES, out_id);
+  return status == WEIR_OK ? weir_read(buffer, 0, sizeof *out, out) : status;
+}
+
+static weir_status hear(weir_mpi *mpi, uint32_t rank, const introduction *own, introduction *out) {
+  weir_buffer *buffer;
+  weir_status status = weir_mpi_buffer_create(mpi, sizeof *out, rank, &buffer);
+  if (status != WEIR_OK) return status;
+  status = read_introduction(mpi, buffer, rank, own, out);
   char text[WEIR__MPI_TEXT];
   snprintf(text, sizeof text, "%s", status == WEIR_OK ? "" : weir_last_error());
   weir_status released = weir_mpi_buffer_release(mpi, buffer);
-  if (status != WEIR_OK && weir__mpi_is_fine(mpi)) {
-    (void)weir_finish(mpi->context); // which would report the same
+  if (status == WEIR_OK && out->status != WEIR_OK) snprintf(text, sizeof text, "rank %u: %.111s", rank, out->text);
+  if (text[0] != '\0' && weir__mpi_is_fine(mpi))
     return weir__mpi_error(WEIR_ERROR_UNAVAILABLE, "no communicator over ranks: %.400s", text);
-  }
   return status == WEIR_OK ? released : status;
 }
 
@@ -99,13 +100,12 @@ weir_status weir_mpi_nccl_create(weir_mpi *mpi, weir_device *device, weir_mpi_nc
   if (own == NULL) return weir__mpi_error(WEIR_ERROR_OUT_OF_MEMORY, "no memory");
   own->mpi = mpi;
   own->device = device == NULL ? mpi->direct.card : device;
-  unsigned char id[WEIR_NCCL_ID_BYTES], other[WEIR_NCCL_ID_BYTES];
-  introduction own_words;
+  introduction own_words, first, other;
   introduce(mpi, own->device, &own_words);
   weir_status status = WEIR_OK;
   for (uint32_t rank = 0; rank < mpi->size && status == WEIR_OK; rank++)
-    status = hear(mpi, rank, &own_words, rank == 0 ? id : other);
-  if (status == WEIR_OK) status = join(mpi, own->device, id, own);
+    status = hear(mpi, rank, &own_words, rank == 0 ? &first : &other);
+  if (status == WEIR_OK) status = join(mpi, own->device, first.id, own);
   if (status != WEIR_OK) {
     free(own);
     return status;

@@ -124,12 +124,22 @@ static void refuse(rank_run *run) {
   share_ok(weir_mpi_nccl_release(nccl));
 }
 
-// A rank without a card: all ranks hear of it.
+static bool lacks_behind_a_failure;
+
+// A rank without a card: all ranks hear of it. That is no failure of a task, and hides none: the call took back with its
+// own those of before.
 static void lack_a_card(rank_run *run) {
   weir_mpi_nccl *nccl;
+  weir_buffer *buffer;
+  share_ok(weir_mpi_buffer_create(run->mpi, BYTES, 0, &buffer));
+  if (lacks_behind_a_failure) submit(run, fail_task, buffer, 0, 0);
   refused_on_a_rank(run, weir_mpi_nccl_create(run->mpi, NULL, &nccl), WEIR_ERROR_UNAVAILABLE,
-                    "the context has no CUDA device");
-  share_ok(weir_mpi_finish(run->mpi));
+                    "no communicator over ranks: rank 1: the context has no CUDA device");
+  weir_status status = weir_mpi_finish(run->mpi);
+  if (lacks_behind_a_failure && run->rank == 0)
+    refused_on_a_rank(run, status, WEIR_ERROR_TASK_FAILED, "on purpose");
+  else
+    share_ok(status);
 }
 
 static void test_refusals(void **state) {
@@ -137,8 +147,11 @@ static void test_refusals(void **state) {
   run_ranks(&(weir_mpi_options){0}, refuse);
   rank_run runs[RANKS];
   rank_threads_devices[1] = "cpu:1";
-  rank_threads_run(runs, RANKS, 1, &(weir_mpi_options){0}, lack_a_card);
-  for (int i = 0; i < RANKS; i++) assert_int_equal(runs[i].released, WEIR_OK);
+  for (int behind = 0; behind < 2; behind++) {
+    lacks_behind_a_failure = behind == 1;
+    rank_threads_run(runs, RANKS, 1, &(weir_mpi_options){0}, lack_a_card);
+    for (int i = 0; i < RANKS; i++) assert_int_equal(runs[i].released, WEIR_OK);
+  }
 }
 
 // ---------------------------------------------------------------------------------------------------------------
