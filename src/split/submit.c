@@ -113,16 +113,16 @@ static weir_status check_args(const weir_split *split, const weir_split_launch *
     const weir_buffer *buffer = arg->arg.buffer;
     if (weir__sets_reserved(arg->reserved))
       return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "%s, argument %u: " WEIR__RESERVED_TEXT, what, i);
-    if (arg->mapping != WEIR_SPLIT_PART && arg->arg.mode == WEIR_AUTO)
-      return weir__error(WEIR_ERROR_INVALID_ARGUMENT,
-                         "%s, argument %u, buffer %llu '%s': the devices of a split launch have different code, so "
-                         "weir_auto has no mode for it; declare weir_reads, weir_writes or weir_updates",
-                         what, i, (unsigned long long)buffer->id, buffer->label);
     out_bytes[i] = 0;
     if (arg->mapping != WEIR_SPLIT_PART && arg->arg.mode != WEIR_VALUE) {
       snprintf(place, sizeof place, "%s, argument %u", what, i);
       weir_status status = weir__object_check(buffer, WEIR__KIND_BUFFER, split->context, place);
       if (status != WEIR_OK) return status;
+      if (arg->arg.mode == WEIR_AUTO)
+        return weir__error(WEIR_ERROR_INVALID_ARGUMENT,
+                           "%s, argument %u, buffer %llu '%s': the devices of a split launch have different code, so "
+                           "weir_auto has no mode for it; declare weir_reads, weir_writes or weir_updates",
+                           what, i, (unsigned long long)buffer->id, buffer->label);
       if (arg->arg.shape != WEIR_RANGE) return weir__refuse_box(&arg->arg, i, what);
       if (arg->arg.offset >= buffer->bytes) continue;
       uint64_t rest = buffer->bytes - arg->arg.offset;

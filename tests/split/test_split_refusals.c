@@ -140,6 +140,10 @@ static void refuse_other_misuse(bool resident) {
   refused(&s, WEIR_ERROR_INVALID_ARGUMENT, "its function is NULL");
   s.args[0] = weir_split_block(weir_value(&s, 4), 4);
   refused(&s, WEIR_ERROR_INVALID_ARGUMENT, "a value cannot be cut");
+  s.args[0] = weir_split_block(weir_auto(s.in), 16);
+  refused(&s, WEIR_ERROR_INVALID_ARGUMENT, "weir_auto has no mode for it");
+  s.args[0] = weir_split_block(weir_auto(NULL), 16);
+  refused(&s, WEIR_ERROR_INVALID_ARGUMENT, "argument 0: the buffer is NULL"); // it crashed
   s.args[0] = weir_split_block(weir_reads_range(s.in, 0, 961), 16);
   refused(&s, WEIR_ERROR_OUT_OF_RANGE, "argument 0: 961 bytes from byte 0 on leave buffer");
   s.args[0] = weir_split_block(weir_reads_range(s.in, 960, WEIR_WHOLE), 16);
