@@ -49,7 +49,8 @@ typedef struct weir_token {
   const char *message;     // in `deliver`: why it failed, with the stage's name; "" if it did not fail
 } weir_token;
 
-// A stage's work on a token. A returned status other than OK fails the token.
+// A stage's work on a token. A returned status other than OK fails the token: PENDING and TIMEOUT, which are no
+// failures, with TASK_FAILED.
 typedef weir_status (*weir_stage_function)(weir_token *token);
 
 // The weir_token_ functions take the token of a stage, in the stage's call and thread. Elsewhere they fail with

@@ -187,6 +187,11 @@ void weir__pipeline_prewake(weir_pipeline *pipeline);
 // Notes what the line is in from now on.
 void weir__line_set(weir__pipeline_line *line, weir__line_state state);
 
+// Whether a status is success, or one that no task ends with. Who fails with it fails with TASK_FAILED.
+static inline bool weir__is_no_failure(weir_status status) {
+  return status == WEIR_OK || status == WEIR_PENDING || status == WEIR_TIMEOUT;
+}
+
 // The line's token failed, in `stage`. A line that failed before stays as it was.
 void weir__line_fail(weir__pipeline_line *line, uint32_t stage, weir_status status, const char *message);
 

@@ -25,6 +25,7 @@ void weir__line_fail(weir__pipeline_line *line, uint32_t stage, weir_status stat
   if (line->status != WEIR_OK) return;
   weir_pipeline *pipeline = line->pipeline;
   const char *why = message != NULL && message[0] != '\0' ? message : weir_status_text(status);
+  if (weir__is_no_failure(status)) status = WEIR_ERROR_TASK_FAILED; // who waits takes a time-out for its own
   line->status = status;
   snprintf(line->text, sizeof line->text, "stage %u '%s': %.*s", stage, pipeline->stages[stage].name,
            WEIR__TOKEN_TEXT - 1, why);

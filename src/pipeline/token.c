@@ -29,7 +29,7 @@ static weir__pipeline_line *line_of(weir_token *token, const char *what) {
 weir_status weir_token_fail(weir_token *token, weir_status status, const char *message) {
   weir__pipeline_line *line = line_of(token, "token fail");
   if (line == NULL) return WEIR_ERROR_INVALID_ARGUMENT;
-  if (status == WEIR_OK || status == WEIR_PENDING) status = WEIR_ERROR_TASK_FAILED;
+  if (weir__is_no_failure(status)) status = WEIR_ERROR_TASK_FAILED;
   weir__line_fail(line, line->stage, status, message);
   return status;
 }

@@ -171,6 +171,40 @@ static void test_within_stages(void **state) {
   rig_no_problems();
 }
 
+// A stage gives up a wait of its own, and says so in three ways.
+static weir_status give_up(weir_token *token) {
+  switch (token->number) {
+  case 0:
+    return WEIR_TIMEOUT;
+  case 1:
+    rig_check(weir_token_fail(token, WEIR_TIMEOUT, "too late") == WEIR_ERROR_TASK_FAILED);
+    return WEIR_OK;
+  case 2:
+    return WEIR_PENDING;
+  default:
+    return weir_token_end_input(token);
+  }
+}
+
+static void take_failed(weir_token *token) {
+  rig_check(token->status == WEIR_ERROR_TASK_FAILED);
+}
+
+// Who waited took that for a time-out of the wait, waited again, and found no failure.
+static void test_time_outs_of_stages(void **state) {
+  (void)state;
+  weir_context *context = rig_context("cpu:1", 0);
+  weir_stage stage = {.function = give_up, .name = "some"};
+  weir_pipeline *pipeline = rig_pipeline(
+      context, &(weir_pipeline_options){.stages = &stage, .stage_count = 1, .lines = 1, .deliver = take_failed});
+  assert_int_equal(weir_pipeline_run(pipeline, WEIR_FOREVER), WEIR_ERROR_TASK_FAILED);
+  assert_non_null(strstr(weir_last_error(), "token 0 on line 0 failed in stage 0 'some': "));
+  assert_non_null(strstr(weir_last_error(), weir_status_text(WEIR_TIMEOUT)));
+  rig_ok(weir_pipeline_release(pipeline));
+  weir_context_release(context);
+  rig_no_problems();
+}
+
 static void wait_in_task(const weir_work *work) {
   expect(weir_pipeline_wait(work->user, 0), "from a task or callback");
   expect(weir_pipeline_release(work->user), "from a task or callback");
@@ -190,8 +224,9 @@ static void test_within_tasks(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_options),       cmocka_unit_test(test_line_is_refused), cmocka_unit_test(test_null),
-      cmocka_unit_test(test_within_stages), cmocka_unit_test(test_within_tasks),
+      cmocka_unit_test(test_options),      cmocka_unit_test(test_line_is_refused),
+      cmocka_unit_test(test_null),         cmocka_unit_test(test_within_stages),
+      cmocka_unit_test(test_within_tasks), cmocka_unit_test(test_time_outs_of_stages),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
