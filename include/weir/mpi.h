@@ -15,9 +15,9 @@
 // must not be made in tasks and callbacks. Calls of MPI are made by the calls of this header, by workers of the
 // context and by a thread of the library, one at a time.
 //
-// MPI: the program initialises MPI (MPI_Init_thread) with MPI_THREAD_MULTIPLE, or with MPI_THREAD_SERIALIZED if no
-// other thread calls MPI from weir_mpi_create to weir_mpi_release. Messages travel on communicators of the library's
-// own.
+// MPI: the program initialises MPI (MPI_Init_thread) with MPI_THREAD_MULTIPLE, or with MPI_THREAD_SERIALIZED if nothing
+// else calls MPI from weir_mpi_create to weir_mpi_release, nor the process takes part in a second job meanwhile: jobs
+// do not wait for each other's calls. Messages travel on communicators of the library's own.
 //
 // Faults: a failed task poisons its outputs, and tasks that read them are skipped, on all ranks. If ranks submit
 // different sequences, or a rank is lost, the *job* has failed: receives in flight fail, so that nothing waits any
