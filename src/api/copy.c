@@ -99,16 +99,28 @@ weir_status weir_read(weir_buffer *buffer, uint64_t offset, uint64_t bytes, void
   if (weir__this_thread.in_task) return weir__error(WEIR_ERROR_INVALID_ARGUMENT, "read: %s", weir__thread_place());
   uint64_t ticket = 0;
   weir__submission by;
-  weir_event *event;
+  weir_event *event, *first = NULL;
   weir_status status = find_reader(buffer, offset, bytes, "read", &event, &ticket, &by);
   by.target = &(weir__completion_target){0}; // this call reports a failure, not weir_finish
-  if (status == WEIR_OK) status = weir__copy_out(&by, buffer, offset, bytes, destination, &event);
-  if (status != WEIR_OK) return status;
+  if (status == WEIR_OK) status = weir__copy_out_in_halves(&by, buffer, offset, bytes, destination, &first, &event);
+  if (status != WEIR_OK) {
+    weir_event_release(first);
+    return status;
+  }
   weir_context *context = event->object.context;
   uint64_t start_ns = weir__host_wait_begin(context);
   status = weir__event_await(event, WEIR_FOREVER);
   weir__host_wait_end(context, WEIR__TRACE_READ, event->task, true, start_ns);
-  if (status != WEIR_OK) weir__error(status, "read: %s", event->message);
+  // Where the bytes did not come to the host, that is what failed.
+  const weir_event *failed = event;
+  weir_status brought =
+      first != NULL ? (weir_status)atomic_load_explicit(&first->status, memory_order_acquire) : WEIR_OK;
+  if (status == WEIR_ERROR_UPSTREAM_FAILED && brought != WEIR_OK && brought != WEIR_PENDING) {
+    status = brought;
+    failed = first;
+  }
+  if (status != WEIR_OK) weir__error(status, "read: %s", failed->message);
+  weir_event_release(first);
   weir_event_release(event);
   return status;
 }

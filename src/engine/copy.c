@@ -285,8 +285,9 @@ weir_status weir__copy_in(const weir__submission *by, weir_buffer *buffer, uint6
   return status;
 }
 
-// The first half of a copy by way of a buffer on the host. Whoever is to hear of a failure hears of the second half's.
-static weir_status submit_first_half(weir_context *context, device_copy *copy) {
+// The first half of a copy by way of a buffer on the host. Whoever is to hear of a failure hears of the second half's;
+// who asks for the event of this one learns more.
+static weir_status submit_first_half(weir_context *context, device_copy *copy, weir_event **out_first) {
   static const weir__completion_target silent = {.reported = false};
   weir__submission by = *copy->by;
   if (by.target == NULL || by.target->reported) return submit_device_copy(context, copy, NULL);
@@ -294,7 +295,8 @@ static weir_status submit_first_half(weir_context *context, device_copy *copy) {
   by.target = &silent;
   copy->by = &by;
   weir_status status = submit_device_copy(context, copy, &event);
-  if (event == NULL) return status;
+  if (out_first != NULL) *out_first = event;
+  if (event == NULL || out_first != NULL) return status;
   weir__context_lock_again(context);
   weir__event_drop(event);
   weir__context_unlock(context);
@@ -303,6 +305,12 @@ static weir_status submit_first_half(weir_context *context, device_copy *copy) {
 
 weir_status weir__copy_out(const weir__submission *by, weir_buffer *buffer, uint64_t offset, uint64_t bytes,
                            void *destination, weir_event **out_event) {
+  return weir__copy_out_in_halves(by, buffer, offset, bytes, destination, NULL, out_event);
+}
+
+weir_status weir__copy_out_in_halves(const weir__submission *by, weir_buffer *buffer, uint64_t offset, uint64_t bytes,
+                                     void *destination, weir_event **out_first, weir_event **out_event) {
+  if (out_first != NULL) *out_first = NULL;
   if (out_event != NULL) *out_event = NULL;
   weir_status status = weir__object_check(buffer, WEIR__KIND_BUFFER, NULL, "copy out");
   if (status != WEIR_OK) return status;
@@ -324,7 +332,7 @@ weir_status weir__copy_out(const weir__submission *by, weir_buffer *buffer, uint
   status = check_range(context, "copy out", buffer, offset, bytes);
   if (status == WEIR_OK) status = weir__buffer_make(context, "copy out", bytes, &copy.to);
   if (status != WEIR_OK) return status;
-  status = submit_first_half(context, &copy);
+  status = submit_first_half(context, &copy, out_first);
   if (status == WEIR_OK) status = copy_out_on_host(by, copy.to, 0, bytes, destination, out_event);
   weir__buffer_release(copy.to);
   return status;

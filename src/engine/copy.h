@@ -11,6 +11,11 @@ weir_status weir__copy_in(const weir__submission *by, weir_buffer *buffer, uint6
                           const void *source, weir_event **out_event);
 weir_status weir__copy_out(const weir__submission *by, weir_buffer *buffer, uint64_t offset, uint64_t bytes,
                            void *destination, weir_event **out_event);
+// The same for a submission with a target whose failures weir_finish does not report. `out_first` gets an event of the
+// copy that brings the bytes to the host, where this takes one of its own; else NULL. If that fails, the other is
+// skipped.
+weir_status weir__copy_out_in_halves(const weir__submission *by, weir_buffer *buffer, uint64_t offset, uint64_t bytes,
+                                     void *destination, weir_event **out_first, weir_event **out_event);
 weir_status weir__copy(const weir__submission *by, weir_buffer *destination, uint64_t destination_offset,
                        weir_buffer *source, uint64_t source_offset, uint64_t bytes, weir_event **out_event);
 weir_status weir__fill(const weir__submission *by, weir_buffer *buffer, uint64_t offset, uint64_t bytes,

@@ -469,9 +469,23 @@ static void cpu_fails(share *s) {
   share_ok(weir_finish(s->context));
 }
 
+// A read of what a task on the card should have written names that buffer, and not one on the way to the host.
+static void reads_say_why(share *s) {
+  weir_buffer *source = share_buffer(s, COUNT), *other = share_buffer(s, COUNT), *out = share_buffer(s, COUNT);
+  uint32_t numbers[COUNT];
+  share_ok(weir_buffer_set_label(out, "result"));
+  share_submit(s, s->broken, s->cpu, source, COUNT, 0, NULL);
+  share_submit(s, s->set, s->cuda, other, COUNT, 1, NULL);
+  share_sum(s, s->cuda, out, source, other, COUNT, NULL);
+  share_refused(weir_read(out, 0, BYTES, numbers), WEIR_ERROR_UPSTREAM_FAILED, "'result' are missing");
+  share_refused(weir_finish(s->context), WEIR_ERROR_TASK_FAILED, "'broken'");
+  share_ok(weir_finish(s->context));
+}
+
 static void test_cpu_fails(void **state) {
   (void)state;
   share_run("cuda,cpu:2", cpu_fails);
+  share_run("cuda,cpu:2", reads_say_why);
 }
 
 // A kernel faults: the device's tasks are lost and those that read what they should have written are skipped; the CPU and
@@ -533,6 +547,7 @@ static void lost_contents(share *s) {
   share_ok(weir_finish(s->context));
   share_submit(s, s->broken, s->cuda, buffer, COUNT, 0, &broken);
   assert_int_equal(share_await(broken), WEIR_ERROR_DEVICE_LOST);
+  share_refused(weir_read(gone, 0, BYTES, numbers), WEIR_ERROR_DEVICE_LOST, "the device is lost");
   share_submit(s, s->step, s->cpu, gone, COUNT, 1, &reader);
   weir_status status = share_await(reader);
   assert_true(status == WEIR_ERROR_UPSTREAM_FAILED || status == WEIR_ERROR_DEVICE_LOST);
