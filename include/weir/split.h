@@ -222,7 +222,6 @@ static inline weir_status weir_split_create(weir_context *context_, const weir_s
 // Releases a split, at any time; launches in flight finish. Writes the file of its history, if it has one. `split` may
 // be NULL.
 // Errors: IO, OUT_OF_MEMORY (as weir_split_save). The split is released in any case.
-// Errors: as weir_split_save, for a split with a file; it is released all the same.
 WEIR_API weir_status weir_split_release(weir_split *split);
 
 // One launch. A member that is 0 has its default. The caller may free all that the struct points to after the
