@@ -23,6 +23,13 @@ bool weir__mpi_is_card(const weir_device *device) {
   return device != NULL && strcmp(weir_device_information(device)->kind, "cuda") == 0;
 }
 
+bool weir__mpi_has_device(const weir_mpi *mpi, const weir_device *device) {
+  for (uint32_t i = 0; i < weir_context_device_count(mpi->context); i++) {
+    if (weir_context_device(mpi->context, i) == device) return true;
+  }
+  return false;
+}
+
 weir_device *weir__mpi_device_of(const weir_mpi *mpi, weir_buffer *local, uint64_t offset, uint64_t bytes) {
   weir_device *device = NULL;
   if (mpi->direct.card == NULL || weir_buffer_device(local, offset, bytes, &device) != WEIR_OK) return NULL;

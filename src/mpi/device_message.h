@@ -10,6 +10,9 @@
 // Whether a device, or NULL, is one of CUDA.
 bool weir__mpi_is_card(const weir_device *device);
 
+// Whether a device is one of this rank's context, which others that a caller names are not.
+bool weir__mpi_has_device(const struct weir_mpi *mpi, const weir_device *device);
+
 // The CUDA device that has a range when all tasks submitted so far are done; NULL: none, or messages are not direct.
 weir_device *weir__mpi_device_of(const struct weir_mpi *mpi, weir_buffer *local, uint64_t offset, uint64_t bytes);
 

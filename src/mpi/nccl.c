@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "device_message.h"
 #include "drive.h"
 
 // What a rank can say before a communicator is made: that it has a card and NCCL; rank 0 gives the id.
@@ -21,6 +22,8 @@ static void introduce(const weir_mpi *mpi, const weir_device *device, introducti
   *out = (introduction){.status = WEIR_OK};
   if (device == NULL)
     out->status = weir__mpi_error(WEIR_ERROR_UNAVAILABLE, "the context has no CUDA device");
+  else if (!weir__mpi_has_device(mpi, device) || !weir__mpi_is_card(device))
+    out->status = weir__mpi_error(WEIR_ERROR_UNAVAILABLE, "the device is no CUDA device of the context");
   else
     out->status = mpi->rank == 0 ? weir_nccl_make_id(out->id) : weir_nccl_version(&version);
   if (out->status != WEIR_OK) snprintf(out->text, sizeof out->text, "%.111s", weir_last_error());

@@ -181,13 +181,6 @@ static weir_status run(weir_mpi *mpi, const weir_task *task, const weir__mpi_cal
   return status;
 }
 
-static bool has_device(const weir_context *context, const weir_device *device) {
-  for (uint32_t i = 0; i < weir_context_device_count(context); i++) {
-    if (weir_context_device(context, i) == device) return true;
-  }
-  return false;
-}
-
 // The device that is likely to run a task of this rank, of a context with a card; NULL: the host, or it is not known, or the task
 // will be refused.
 static weir_device *find_device(const weir_mpi *mpi, const weir_task *task, const range *ranges) {
@@ -197,7 +190,7 @@ static weir_device *find_device(const weir_mpi *mpi, const weir_task *task, cons
     if (ranges[i].buffer != NULL)
       device = weir__mpi_device_of(mpi, ranges[i].buffer->local, ranges[i].offset, ranges[i].end - ranges[i].offset);
   }
-  return has_device(mpi->context, device) ? device : NULL;
+  return weir__mpi_has_device(mpi, device) ? device : NULL;
 }
 
 static void supply(weir_mpi *mpi, const weir_task *task, const range *ranges, uint32_t rank,

@@ -142,9 +142,25 @@ static void lack_a_card(rank_run *run) {
     share_ok(status);
 }
 
+// Rank 1 names its worker, or a card of another context. The job goes on.
+static void name_no_card(rank_run *run) {
+  weir_mpi_nccl *nccl;
+  weir_context *other;
+  share_ok(weir_context_create(&(weir_context_options){.devices = "cpu:1,cuda:1"}, &other));
+  for (uint32_t i = 0; i < 2; i++) {
+    weir_device *device = weir_context_device(i == 0 ? run->context : other, i);
+    refused_on_a_rank(run, weir_mpi_nccl_create(run->mpi, run->rank == 1 ? device : NULL, &nccl),
+                      WEIR_ERROR_UNAVAILABLE,
+                      "no communicator over ranks: rank 1: the device is no CUDA device of the context");
+  }
+  share_ok(weir_mpi_finish(run->mpi));
+  share_ok(weir_context_release(other));
+}
+
 static void test_refusals(void **state) {
   (void)state;
   run_ranks(&(weir_mpi_options){0}, refuse);
+  run_ranks(&(weir_mpi_options){0}, name_no_card);
   rank_run runs[RANKS];
   rank_threads_devices[1] = "cpu:1";
   for (int behind = 0; behind < 2; behind++) {
