@@ -85,10 +85,12 @@ with weir.Context("cuda,cpu:1") as context:
     for bad, kind in ((lambda: context.open_task(weir.read(a), groups=0).__enter__(), ValueError),
                       (lambda: context.open_task(weir.read(a), device="cpu").__enter__(), weir.UnavailableError),
                       (lambda: context.open_task(a).__enter__(), TypeError),
+                      (lambda: context.open_task(np.float32(1)).__enter__(), TypeError),
                       (lambda: weir.Context("cpu:1").open_task().__enter__(), weir.UnavailableError)):
         try: bad()
         except kind: pass
         else: raise SystemExit(f"no {kind}")
+    context.finish() # none of them is open
 """
     )
 

@@ -53,6 +53,11 @@ class OpenTask:
     """
 
     def __init__(self, context: "Context", accesses: Tuple[_core.Access, ...], options: Dict[str, Any]) -> None:
+        for place, one in enumerate(accesses):
+            if not isinstance(one, _core.Access):
+                raise TypeError(
+                    f"argument {place}: an open task takes accesses of buffers (weir.read(a)), and not {type(one)}"
+                )
         self._context = context
         self._accesses = accesses
         self._options = options
