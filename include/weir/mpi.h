@@ -194,9 +194,9 @@ typedef struct weir_mpi_nccl weir_mpi_nccl;
 
 // Creates a communicator of a CUDA device of each rank. NULL: the first CUDA device of the rank's context. All ranks
 // call it, and wait for each other.
-// Errors: UNAVAILABLE (a rank has no CUDA device, names one that is none of its context's, or has no NCCL; the text says
-// which), on all ranks; others are failures of the job: a rank that is lost or that NCCL refuses, and NCCL that waits
-// for a quarter longer than the time-out.
+// Errors: UNAVAILABLE (a rank has no CUDA device, names one that is none of its context's, or has no NCCL; the text
+// names it), on all ranks; others are failures of the job: a rank that is lost or that NCCL refuses, and NCCL that
+// waits for a quarter longer than the time-out.
 WEIR_API weir_status weir_mpi_nccl_create(weir_mpi *mpi, weir_device *device, weir_mpi_nccl **out_nccl);
 
 // Waits until its collectives are done on this rank, or have failed with the job, then frees it: before

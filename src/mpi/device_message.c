@@ -5,8 +5,8 @@
 // host that ends with the message. Until then it keeps the storage, and for a receive it is what readers wait for.
 // - Send: both read the range.
 // - Receive: the address task overwrites the range, which may rename the buffer. The hold task updates it.
-// The address task is submitted first, since in a context with WEIR_CONTEXT_IN_ORDER nothing passes the hold task. It waits for that
-// one's submission, so that the storage cannot move in between.
+// The address task is submitted first, since in a context with WEIR_CONTEXT_IN_ORDER nothing passes the hold task. It
+// waits for that one's submission, so that the storage cannot move in between.
 // No thread waits for a message: the hold task is in no queue before its event ends.
 // The event is of weir_host_event_hold, so that a cancelled task does not give the storage away. If a message cannot be ended after
 // a failure, the storage is left to MPI (weir_host_event_abandon).

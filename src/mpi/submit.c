@@ -181,8 +181,8 @@ static weir_status run(weir_mpi *mpi, const weir_task *task, const weir__mpi_cal
   return status;
 }
 
-// The device that is likely to run a task of this rank, of a context with a card; NULL: the host, or it is not known, or the task
-// will be refused.
+// The device that is likely to run a task of this rank, of a context with a card; NULL: the host, or it is not known, or
+// the task will be refused.
 static weir_device *find_device(const weir_mpi *mpi, const weir_task *task, const range *ranges) {
   if (task->kernel == NULL) return NULL;
   weir_device *device = task->device != NULL ? task->device : weir_kernel_device(task->kernel);
