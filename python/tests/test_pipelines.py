@@ -253,9 +253,25 @@ def test_a_task_must_not_iterate_or_close(context: weir.Context) -> None:
         context.submit(lambda: list(pipe(range(3)))).result()
     closing = context.pipeline(2)
     closing.stage(lambda item: closing.close())
-    with pytest.raises((weir.InvalidArgumentError, weir.ReleasedError)):
+    with pytest.raises(weir.InvalidArgumentError):
         list(closing(range(3)))
     assert list(pipe([1])) == [300.0]
+
+
+def test_a_refused_close_leaves_the_iteration_alone(context: weir.Context) -> None:
+    pipe = context.pipeline(2)
+    raised: List[BaseException] = []
+
+    @pipe.stage
+    def close(number: int) -> int:
+        for one in (pipe, context):
+            with pytest.raises(weir.InvalidArgumentError, match="task or callback") as failure:
+                one.close()
+            raised.append(failure.value)
+        return number
+
+    assert list(pipe(range(3))) == [0, 1, 2]
+    assert len(raised) == 6
 
 
 def test_it_is_closed_while_another_thread_iterates() -> None:

@@ -179,8 +179,17 @@ static PyObject *pipeline_wait(PyObject *self, PyObject *handle) {
   Py_RETURN_NONE;
 }
 
-PyMethodDef pipeline_methods[] = {{"pipeline_create", pipeline_create, METH_VARARGS, NULL},
-                                  {"pipeline_start", pipeline_start, METH_O, NULL},
-                                  {"pipeline_cancel", pipeline_cancel, METH_O, NULL},
-                                  {"pipeline_wait", pipeline_wait, METH_O, NULL},
-                                  {NULL, NULL, 0, NULL}};
+// pipeline_check(handle): raises where a wait for it is refused: in a task or a callback, and in its stages.
+static PyObject *pipeline_check(PyObject *self, PyObject *handle) {
+  (void)self;
+  context *ctx;
+  weir_pipeline *pipeline = object_handle(handle, PIPELINE, &ctx);
+  if (pipeline == NULL) return NULL;
+  if (weir_pipeline_wait(pipeline, 0) == WEIR_ERROR_INVALID_ARGUMENT) return raise_status(WEIR_ERROR_INVALID_ARGUMENT);
+  Py_RETURN_NONE;
+}
+
+PyMethodDef pipeline_methods[] = {
+    {"pipeline_create", pipeline_create, METH_VARARGS, NULL}, {"pipeline_start", pipeline_start, METH_O, NULL},
+    {"pipeline_cancel", pipeline_cancel, METH_O, NULL},       {"pipeline_wait", pipeline_wait, METH_O, NULL},
+    {"pipeline_check", pipeline_check, METH_O, NULL},         {NULL, NULL, 0, NULL}};

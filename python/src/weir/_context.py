@@ -141,6 +141,8 @@ class Context(_core.Context):
             pipelines = list(self._pipelines)
         try:
             for one in pipelines:
+                one._check_close()
+            for one in pipelines:
                 one.close()
             for job in list(self._jobs):
                 job._end()

@@ -370,11 +370,21 @@ class Pipeline:
             if calls is not None and calls.run is run:
                 calls.run = None
 
+    def _check_close(self) -> None:
+        """Raises where a close is refused, before the iteration is ended for it."""
+        handle = self._handle
+        if handle is not None and not self._closed and not self._context.closed:
+            try:
+                _core.pipeline_check(handle)
+            except ReleasedError:
+                pass  # another thread closes it
+
     def close(self) -> None:
         """Ends the iteration, if there is one, waits for stages that have begun, and releases the buffers.
 
         A task must not wait, and so must not close a pipeline (weir.InvalidArgumentError).
         """
+        self._check_close()
         with self._lock:  # no iteration begins any more
             was_closed, self._closed = self._closed, True
             handle, run = self._handle, self._calls.run if self._calls is not None else None
