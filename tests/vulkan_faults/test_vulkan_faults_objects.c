@@ -3,8 +3,10 @@
 // The Nth call of Vulkan fails, for every N, while an image is made and used, and while it is measured whether queues
 // overlap: what is reported as done is right, nothing is left, and nothing is used that a call which failed left behind. And
 // the device is lost while descriptor sets have run out.
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -99,7 +101,7 @@ static void overlap(void **state) {
 #define CALL(of, name)                                                                                                 \
   ((PFN_##name)weir__vulkan_of(of)->driver->vkGetDeviceProcAddr(weir__vulkan_of(of)->device, #name))
 
-enum { WORDS = 64, RANGES = 8400, WINDOW = 16384 };
+enum { WORDS = 64, RANGES = 8400, WINDOW = 16384, ROUNDS = 12 };
 static const uint64_t NAP_NS = 300000000;
 
 static VkEvent event;
@@ -202,9 +204,44 @@ static void removed(void **state) {
   assert_int_equal(interposer_live(), 0);
 }
 
+static atomic_bool stopping;
+
+static void *take_memory(void *device) {
+  while (!atomic_load(&stopping)) {
+    void *memory;
+    if (weir_host_allocate(device, BYTES, &memory) == WEIR_OK) weir_host_free(device, memory);
+  }
+  return NULL;
+}
+
+// A thread takes and gives memory of the host's, which is ordinary memory once the device is lost.
+static void memory_of_the_host(void **state) {
+  (void)state;
+  const weir_context_options options = {.devices = "vulkan", .queues = 1};
+  for (uint64_t round = 0; round < ROUNDS; round++) {
+    weir_context *context;
+    weir_buffer *buffer;
+    pthread_t thread;
+    interposer_fail(NULL, 0, 0);
+    assert_int_equal(weir_context_create(&options, &context), WEIR_OK);
+    assert_int_equal(weir_buffer_create(context, BYTES, &buffer), WEIR_OK);
+    atomic_store(&stopping, false);
+    assert_int_equal(pthread_create(&thread, NULL, take_memory, weir_context_device(context, 0)), 0);
+    interposer_fail("vkQueueSubmit", 1 + round % 4, VK_ERROR_DEVICE_LOST);
+    for (int i = 0; i < 8 && weir_finish(context) == WEIR_OK; i++) weir_fill(buffer, 0, BYTES, 1, NULL);
+    atomic_store(&stopping, true);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_non_null(interposer_failed());
+    weir_buffer_release(buffer);
+    assert_int_equal(weir_context_release(context), WEIR_OK);
+    assert_int_equal(interposer_live(), 0);
+  }
+}
+
 int main(void) {
   setenv("WEIR_VULKAN_LOADER", INTERPOSER, 1);
   const struct CMUnitTest tests[] = {cmocka_unit_test(images), cmocka_unit_test(overlap),
-                                     cmocka_unit_test(sets_run_out), cmocka_unit_test(removed)};
+                                     cmocka_unit_test(sets_run_out), cmocka_unit_test(removed),
+                                     cmocka_unit_test(memory_of_the_host)};
   return cmocka_run_group_tests_name("Vulkan: images and queues while calls fail", tests, NULL, NULL);
 }

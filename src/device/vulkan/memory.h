@@ -32,8 +32,8 @@ typedef struct weir__vulkan_memory {
   uint32_t device_type, host_type; // memory types
   bool writes_mapped;              // the host writes the device's memory directly: no staging on the way there
   bool reads_mapped;               // and reads it as fast as its own: no staging on the way back
-  bool lost;
-  weir__lock lock; // of the list
+  _Atomic bool lost;               // read by any thread
+  weir__lock lock;                 // of the list
   weir__vulkan_chunk **chunks;
   uint32_t count, capacity; // ascending addresses
   uint64_t next_number;
