@@ -112,6 +112,10 @@ def test_values_say_their_type(context: weir.Context) -> None:
 
 
 def test_bad_kernels(context: weir.Context) -> None:
+    odd: Any = len
+    for name in ("cpu", "cuda", "opencl", "vulkan", "code"):
+        with pytest.raises(TypeError, match=f"{name} of a kernel is a weir"):
+            context.kernel("odd", **{name: odd})
     with pytest.raises(weir.InvalidArgumentError, match="no WEIR_KERNEL"):
         weir.CCode("int x;")
     with pytest.raises(weir.InvalidArgumentError, match="has no kernel 'other'"):

@@ -151,6 +151,16 @@ def make_kernel(
     code: Optional["CCode"],
 ) -> Kernel:
     """See Context.kernel."""
+    for what, given_code, kind in (
+        ("cpu", cpu, Cpu),
+        ("cuda", cuda, Cuda),
+        ("opencl", opencl, OpenCL),
+        ("vulkan", vulkan, Vulkan),
+    ):
+        if given_code is not None and not isinstance(given_code, kind):
+            raise TypeError(f"{what} of a kernel is a weir.{kind.__name__}, and not {type(given_code)}")
+    if code is not None and not hasattr(code, "for_kinds"):
+        raise TypeError(f"code of a kernel is a weir.CCode, and not {type(code)}")
     kinds = {one.kind for one in context.devices}
     kernel = _core.kernel_create(context, name, Kernel)
     kernel.name = name
