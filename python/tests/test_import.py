@@ -55,6 +55,25 @@ def test_without_numpy():
     )
 
 
+def test_subinterpreters_are_refused():
+    pytest.importorskip("_xxsubinterpreters")
+    for first in ("import weir\n", ""):
+        text = run_program(
+            first + "import _xxsubinterpreters as interpreters\n"
+            "other = interpreters.create()\n"
+            "try:\n"
+            "    interpreters.run_string(other, 'import weir')\n"
+            "except interpreters.RunFailedError as failure:\n"
+            "    assert 'ImportError' in str(failure), failure\n"
+            "    print('refused')\n"
+            "interpreters.destroy(other)\n"
+            "import weir\n"
+            "with weir.Context('cpu:1') as context:\n"
+            "    print(context.submit(lambda: 5).result())\n"
+        )
+        assert text == "refused\n5\n"
+
+
 def test_names_of_the_package():
     for name in weir.__all__:
         assert getattr(weir, name) is not None

@@ -99,6 +99,13 @@ static PyObject *probe(PyObject *self, PyObject *unused) {
   return list;
 }
 
+// Threads of Weir's come to the main interpreter (PyGILState_Ensure), and the classes are those of one. False: an exception.
+static bool is_main_interpreter(void) {
+  if (PyInterpreterState_GetID(PyInterpreterState_Get()) == 0) return true;
+  PyErr_SetString(PyExc_ImportError, "weir: subinterpreters are not served, only the main interpreter of a process");
+  return false;
+}
+
 // set_classes(errors by status, class of events)
 static PyObject *set_classes(PyObject *self, PyObject *arguments) {
   (void)self;
@@ -108,6 +115,14 @@ static PyObject *set_classes(PyObject *self, PyObject *arguments) {
   Py_INCREF(events);
   errors = by_status;
   event_class = events;
+  Py_RETURN_NONE;
+}
+
+// check_interpreter(): raises ImportError in a subinterpreter, which takes the module that was made in the main one.
+static PyObject *check_interpreter(PyObject *self, PyObject *unused) {
+  (void)self;
+  (void)unused;
+  if (!is_main_interpreter()) return NULL;
   Py_RETURN_NONE;
 }
 
@@ -191,6 +206,7 @@ static PyMethodDef methods[] = {
     {"status_text", status_text, METH_O, NULL},
     {"probe", probe, METH_NOARGS, NULL},
     {"set_classes", set_classes, METH_VARARGS, NULL},
+    {"check_interpreter", check_interpreter, METH_NOARGS, NULL},
     {"after_fork", after_fork, METH_NOARGS, NULL},
     {"end", end, METH_NOARGS, NULL},
     {"storage_create", storage_create, METH_VARARGS, NULL},
@@ -224,7 +240,7 @@ static bool add_functions(PyObject *module) {
 PyMODINIT_FUNC PyInit__core(void);
 
 PyMODINIT_FUNC PyInit__core(void) {
-  if (gil_init() != 0) return NULL;
+  if (!is_main_interpreter() || gil_init() != 0) return NULL;
   PyObject *module = PyModule_Create(&definition);
   if (module == NULL) return NULL;
   if (add_type(module, &context_type, context_make_type(), "Context") &&

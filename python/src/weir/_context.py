@@ -400,6 +400,7 @@ def _close_all() -> None:
         _core.end()
 
 
+_core.check_interpreter()  # before the end of a subinterpreter is taken for that of the process
 atexit.register(_close_all)
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_core.after_fork)
