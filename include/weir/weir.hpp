@@ -338,8 +338,8 @@ public:
   // Copies elements from `first` on to the caller's memory, as soon as they are there, and returns when that is done.
   // Throws what weir_read returns.
   void read(span<T> to, std::size_t first = 0) const {
-    if (to.empty()) return;
-    check(weir_read(get(), offset(first, to.size()), to.size_bytes(), to.data()));
+    weir_buffer *const self = get(); // an error if the buffer was moved from
+    if (!to.empty()) check(weir_read(self, offset(first, to.size()), to.size_bytes(), to.data()));
   }
   std::vector<T> read() const {
     std::vector<T> all(size_);
@@ -349,6 +349,7 @@ public:
 
   // Copies the caller's elements to the buffer from element `first` on, and returns when they are no longer needed.
   void write(span<const T> from, std::size_t first = 0) {
+    (void)get(); // an error if the buffer was moved from
     if (!from.empty()) copy_in(from, first).wait();
   }
 

@@ -293,6 +293,8 @@ void context_goes_first() {
   CHECK(x.size() == 4);
   weir::buffer<int> moved = std::move(x);
   CHECK(status_of([&] { x.read(); }) == WEIR_ERROR_INVALID_ARGUMENT && !x);
+  CHECK(status_of([&] { x.read(weir::span<int>()); }) == WEIR_ERROR_INVALID_ARGUMENT);
+  CHECK(status_of([&] { x.write(weir::span<const int>()); }) == WEIR_ERROR_INVALID_ARGUMENT);
   CHECK(status_of([&] { weir::event().wait(); }) == WEIR_ERROR_INVALID_ARGUMENT);
 }
 
