@@ -123,6 +123,7 @@ typedef struct weir__completion {
   uint32_t lane;       // worker or queue
   uint64_t ready_ns;   // device time; 0: as noted when its last predecessor was done
   uint64_t start_ns, end_ns;
+  bool endless; // its work may go on for ever: what the task uses is neither handed out again nor freed
 } weir__completion;
 
 // WEIR_OK, or the status with which a task must be skipped instead of run. With the lock or without.
@@ -136,9 +137,6 @@ void weir__host_completed(weir__host *host);
 // A run-ahead device reports a task that it could not even take down: there is no memory for it, or the device is `lost`, for
 // the reason that `lost_text` gives. The lock is not held.
 void weir__host_fail_unissued(weir__host *host, weir__task *task, weir_status lost, const char *lost_text);
-
-// What the task uses is neither handed out again nor freed, for work on it may go on for ever. The lock is held.
-void weir__host_leave_storage(weir__host *host, const weir__task *task);
 
 // Submits what is held back, as far as that need not wait, unless `held` has changed since the caller saw `seen` there. The lock is
 // held.

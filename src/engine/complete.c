@@ -10,6 +10,7 @@
 #include "engine/context.h"
 #include "engine/failures.h"
 #include "engine/family.h"
+#include "engine/lost.h"
 #include "engine/place.h"
 #include "engine/profile.h"
 #include "engine/rules.h"
@@ -185,6 +186,7 @@ static void watch(const weir_context *context, weir__task *task, const weir__com
 static __attribute__((noinline)) void complete(weir_context *context, const weir__task_rules *rules, weir__task *task,
                                                const weir__completion *completion) {
   weir_status status = completion->status;
+  if (completion->endless) weir__storage_leave(context, task);
   bool failed = status != WEIR_OK && !is_pardoned(rules, task, status);
   weir_event *event = task->event;
   bool asks = failed && task->move == NULL && event != NULL && event->target.again != NULL;
@@ -296,22 +298,6 @@ void weir__host_fail_unissued(weir__host *host, weir__task *task, weir_status lo
                           .end_ns = now});
   weir__host_completed(host);
   weir__host_unlock(host);
-}
-
-// Addresses that are in no pool, as those of values, are passed over.
-static void leave(weir_context *context, const void *address) {
-  for (uint32_t space = 0; space < context->memory.space_count; space++)
-    weir__pool_leave(&context->memory.pools[space], address);
-}
-
-void weir__host_leave_storage(weir__host *host, const weir__task *task) {
-  weir_context *context = weir__context_of(host);
-  void *const *args = task->run != NULL ? task->run->args : task->args;
-  uint32_t count = task->run != NULL ? task->run->plan->arg_count : task->arg_count;
-  for (uint32_t i = 0; i < count; i++) leave(context, args[i]);
-  if (task->move == NULL) return;
-  leave(context, task->move->destination);
-  leave(context, task->move->source);
 }
 
 void weir__host_release(weir__host *host, weir__task *task) {

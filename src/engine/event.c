@@ -7,7 +7,6 @@
 
 #include "base/allocate.h"
 #include "base/error.h"
-#include "engine/external.h"
 #include "engine/family.h"
 #include "engine/profile.h"
 #include "engine/queue.h"
@@ -106,12 +105,13 @@ static void set_status(weir_event *event, weir_status status) {
   weir__ending *ending = event->ending;
   event->ending = NULL;
   struct weir__awaiting *behind = ending != NULL ? ending->behind : NULL;
-  if (ending != NULL) ending->rules->end(ending);
+  const weir__ending_rules *rules = ending != NULL ? ending->rules : NULL;
+  if (ending != NULL) rules->end(ending);
   if (event->child | (event->group != NULL)) weir__family_leave(event, status);
   atomic_store_explicit(&event->status, (uint32_t)status, memory_order_seq_cst);
   if (atomic_load_explicit(&event->sleepers, memory_order_seq_cst) > 0)
     weir__host_wake(&event->object.context->host, &event->status);
-  if (behind != NULL) weir__contents_let_go(event->object.context, behind);
+  if (behind != NULL) rules->let_go(event->object.context, behind);
   if (!event->target.at_once) return;
   weir__completion_target target = event->target;
   event->target = (weir__completion_target){0};

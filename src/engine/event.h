@@ -32,6 +32,7 @@ typedef struct weir__completion_target {
 
 // The part of an event's end that belongs to the layer which submitted its task. The functions are called with the lock held.
 typedef struct weir__ending weir__ending;
+struct weir__awaiting; // engine/external.h
 typedef struct weir__ending_rules {
   // The outcome is known, and the ending delivers: whether it may do so now. If not, its layer calls weir__event_queue later.
   bool (*is_next)(const weir__ending *ending);
@@ -39,7 +40,9 @@ typedef struct weir__ending_rules {
   void (*deliver)(weir__ending *ending);
   // The event gets its status.
   void (*end)(weir__ending *ending);
-  bool brings; // what it delivers are contents: tasks that name the event in `after` wait for them
+  // What it delivers are contents: tasks that name the event in `after` wait for them, and are let go after that. NULL:
+  // they are none.
+  void (*let_go)(struct weir_context *context, struct weir__awaiting *behind);
 } weir__ending_rules;
 
 struct weir__ending {

@@ -6,6 +6,7 @@
 #include "base/allocate.h"
 #include "base/error.h"
 #include "base/tsan.h"
+#include "engine/lost.h"
 
 weir__external *weir__external_create(weir_context *context, const char *name) {
   weir__external *external = weir__allocate_zeroed(sizeof *external);
@@ -71,7 +72,7 @@ static void end_import(weir__external_fence *fence) {
 
 void weir__external_leave(weir_context *context, const weir__external *external) {
   for (const struct weir__awaiting *waiting = external->waiting; waiting != NULL; waiting = waiting->next)
-    weir__host_leave_storage(&context->host, weir__window_task(&context->host.window, waiting->task));
+    weir__storage_leave(context, weir__window_task(&context->host.window, waiting->task));
 }
 
 void weir__external_abandon(weir_context *context, weir__external *external, const char *why) {

@@ -59,7 +59,7 @@ void weir__externals_destroy(weir_context *context);
 // Whether the event's task, done or not, has contents that are still to be brought where the caller wants them.
 static inline bool weir__event_brings(const weir_event *event) {
   const weir__ending *ending = event->ending;
-  return ending != NULL && ending->rules->brings && ending->delivers;
+  return ending != NULL && ending->rules->let_go != NULL && ending->delivers;
 }
 
 // Memory for a task that comes after these events. False: there is none.

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "engine/external.h"
 #include "engine/process.h"
 #include "engine/queue.h"
 #include "engine/watch.h"
@@ -95,7 +96,8 @@ static void end(weir__ending *ending) {
 }
 
 void weir__flight_begin(weir__graph_launch *launch, weir_event *event) {
-  static const weir__ending_rules rules = {.is_next = is_next, .deliver = deliver, .end = end, .brings = true};
+  static const weir__ending_rules rules = {
+      .is_next = is_next, .deliver = deliver, .end = end, .let_go = weir__contents_let_go};
   weir_graph *graph = launch->run.graph;
   launch->ending = (weir__ending){.rules = &rules, .delivers = weir__graph_run_stages_out(&launch->run)};
   launch->writes_host = weir__graph_run_writes_host(&launch->run);

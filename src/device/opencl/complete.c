@@ -43,6 +43,7 @@ void weir__opencl_finish(weir__in_order_device *base, weir__operation *head) {
 void weir__opencl_report(weir__in_order_device *base, weir__operation *head, weir__completion *completion) {
   weir__opencl_device *device = weir__opencl_of_in_order(base);
   weir__opencl_operation *operation = weir__opencl_operation_of(head);
+  completion->endless = device->stuck;
   if (base->device.host->trace != NULL) {
     weir__in_order_set_times(base, head->task, operation->start_ns, operation->end_ns, completion);
     operation->start_ns = completion->start_ns;
@@ -145,16 +146,6 @@ void weir__opencl_lose(weir__in_order_device *base, uint32_t trouble, char text[
            weir__opencl_result_text((cl_int)trouble, result, sizeof result), base->operation_count);
 }
 
-// What is in flight does not end.
-static void leave_storage(weir__in_order_device *base) {
-  weir__host_lock(base->device.host);
-  for (uint32_t i = 0; i < base->queue_count; i++) {
-    for (const weir__operation *operation = base->in_flight[i].first; operation != NULL; operation = operation->next)
-      weir__host_leave_storage(base->device.host, operation->task);
-  }
-  weir__host_unlock(base->device.host);
-}
-
 // What still runs may write to memory that others will get: it is given time to end.
 void weir__opencl_drain(weir__in_order_device *base) {
   weir__opencl_device *device = weir__opencl_of_in_order(base);
@@ -165,10 +156,7 @@ void weir__opencl_drain(weir__in_order_device *base) {
     nanosleep(&nap, NULL);
     ended = all_ended(device);
   }
-  if (!ended) {
-    device->stuck = true;
-    leave_storage(base);
-  }
+  if (!ended) device->stuck = true;
   for (uint32_t i = 0; i < base->queue_count; i++) {
     if (ended && device->queues[i].end != NULL) device->driver->clReleaseEvent(device->queues[i].end);
     if (ended) device->queues[i].end = NULL;

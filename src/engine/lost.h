@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Storage that work may use which never ends: of a device that was lost, or of the caller's.
+#ifndef WEIR_ENGINE_LOST_H
+#define WEIR_ENGINE_LOST_H
+
+#include "engine/context.h"
+
+// What the task uses is neither handed out again nor freed. The lock is held.
+void weir__storage_leave(weir_context *context, const weir__task *task);
+
+#endif // WEIR_ENGINE_LOST_H
