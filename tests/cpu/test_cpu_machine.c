@@ -18,6 +18,7 @@
 #include <cmocka.h>
 
 #include "api/registry.h"
+#include "base/machine.h"
 #include "meeting.h"
 
 static struct {
@@ -37,13 +38,6 @@ static void note_probe(void *user, const char *kind, bool available, const char 
 // Whether no other process takes cores from this one: its names are its own.
 static bool alone;
 
-static uint32_t allowed_cores(void) {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  assert_int_equal(sched_getaffinity(0, sizeof set, &set), 0);
-  return (uint32_t)CPU_COUNT(&set);
-}
-
 static bool probe_says_pinned(void) {
   memset(&probed, 0, sizeof probed);
   weir_probe(note_probe, &probed);
@@ -54,7 +48,7 @@ static bool probe_says_pinned(void) {
 
 // With one core all threads share it, and without hwloc none is pinned: then a test of who gets which has nothing to see.
 static bool cores_are_dealt(void) {
-  return allowed_cores() > 1 && probe_says_pinned();
+  return weir__machine_cores() > 1 && probe_says_pinned();
 }
 
 static void probe_names_cores_and_pinning(void **state) {
@@ -62,7 +56,7 @@ static void probe_names_cores_and_pinning(void **state) {
   bool pinned = probe_says_pinned();
   print_message("%s\n", probed.text);
   char cores[32];
-  snprintf(cores, sizeof cores, "%u cores", allowed_cores());
+  snprintf(cores, sizeof cores, "%u core%s; ", weir__machine_cores(), weir__machine_cores() == 1 ? "" : "s");
   assert_ptr_equal(strstr(probed.text, cores), probed.text);
   if (!pinned) { // then it says why
     const char *reason = strstr(probed.text, "workers are not pinned: ");
@@ -77,7 +71,7 @@ static void a_worker_per_core_by_default(void **state) {
   assert_int_equal(weir_context_create(NULL, &context), WEIR_OK);
   weir_device *device = weir_context_device(context, 0);
   assert_string_equal(weir_device_information(device)->kind, "cpu");
-  assert_int_equal(weir_device_information(device)->lanes, allowed_cores());
+  assert_int_equal(weir_device_information(device)->lanes, weir__machine_cores());
   assert_non_null(strstr(weir_device_information(device)->description, "workers on"));
   uint64_t time = weir_device_time(device);
   assert_true(weir_device_time(device) >= time);
@@ -134,7 +128,7 @@ static void note_affinity(const weir_work *work) {
 // As many workers as there are cores are pinned, if hwloc is there; those beyond are not.
 static void workers_are_pinned_as_far_as_cores_go(void **state) {
   (void)state;
-  uint32_t cores = allowed_cores();
+  uint32_t cores = weir__machine_cores();
   if (cores == 1) skip(); // everything is pinned then
   bool pinned = probe_says_pinned();
   uint32_t workers = cores + 2;
@@ -279,7 +273,7 @@ static int on_one_core(void) {
   CPU_SET((size_t)core, &set);
   if (sched_setaffinity(0, sizeof set, &set) != 0) return 2;
   weir_probe(note_probe, &probed);
-  if (strncmp(probed.text, "1 cores", 7) != 0) return 3;
+  if (strncmp(probed.text, "1 core; ", 8) != 0) return 3;
   weir_context *context;
   if (weir_context_create(NULL, &context) != WEIR_OK) return 4;
   if (weir_device_information(weir_context_device(context, 0))->lanes != 1) return 5;
