@@ -59,9 +59,10 @@ static void task_ready(void *user, weir__task *task) {
 static void upstream_failed(void *user, weir__task *task, weir__id predecessor) {
   weir_context *context = user;
   const weir__task_rules *rules = context->rules[task->kind];
+  // Devices report in any order. What a task that was reported before uses may have been freed.
+  if (!weir__live(&context->host.window.live, task->id)) return;
   weir__failures_blame_task(context, task, predecessor);
-  if (rules->upstream_failed == NULL || !weir__live(&context->host.window.live, task->id)) return;
-  rules->upstream_failed(context, task, predecessor);
+  if (rules->upstream_failed != NULL) rules->upstream_failed(context, task, predecessor);
 }
 
 static uint32_t power_of_two(uint32_t value) {
