@@ -31,9 +31,6 @@ void weir__core_give(weir__core *core);
 // Lets the calling thread run on all cores that the process may use: a thread that a pinned one makes is pinned to its core.
 void weir__unpin(void);
 
-// How many cores the process may use.
-uint32_t weir__usable_cores(void);
-
 // Whether pinning works on this machine, in a few words.
 void weir__pinning_text(char *text, size_t size);
 
