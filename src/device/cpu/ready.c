@@ -60,13 +60,18 @@ static weir__worker **next_sleeper(weir__cpu *cpu) {
   return *second != NULL && (*first)->core == weir__current_core() ? second : first;
 }
 
-static void wake_sleeper(weir__cpu *cpu, weir__worker **link) {
+void weir__cpu_unlist_sleeper(weir__cpu *cpu, weir__worker **link) {
   weir__worker *worker = *link;
   *link = worker->next_sleeper;
   cpu->sleeper_count--;
   if (cpu->looker == worker) cpu->looker = NULL;
   weir__worker_has_core(worker, true);
   atomic_store_explicit(&worker->word, 0, memory_order_release);
+}
+
+static void wake_sleeper(weir__cpu *cpu, weir__worker **link) {
+  weir__worker *worker = *link;
+  weir__cpu_unlist_sleeper(cpu, link);
   weir__host_wake(cpu->base.host, &worker->word);
 }
 

@@ -60,6 +60,9 @@ static inline bool weir__inbox_is_for_others(const weir__cpu *cpu) {
 weir__task *weir__inbox_take(weir__cpu *cpu);
 void weir__inbox_update_hints(weir__cpu *cpu);
 
+// Takes a sleeper from the list: it is awake. The lock is held.
+void weir__cpu_unlist_sleeper(weir__cpu *cpu, weir__worker **link);
+
 // Wakes a worker if those that are awake are not enough for the work that waits, of which some is not `tiny`.
 void weir__cpu_wake_for(weir__cpu *cpu, uint64_t waiting_ticks, bool tiny);
 

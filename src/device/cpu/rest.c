@@ -78,15 +78,9 @@ bool weir__worker_spin(weir__worker *worker) {
 // Takes a worker that woke by itself from the list of sleepers, unless somebody has woken it meanwhile.
 static void get_up(weir__worker *worker) {
   weir__cpu *cpu = worker->cpu;
-  for (weir__worker **link = &cpu->sleepers; *link != NULL; link = &(*link)->next_sleeper) {
-    if (*link != worker) continue;
-    *link = worker->next_sleeper;
-    cpu->sleeper_count--;
-    if (cpu->looker == worker) cpu->looker = NULL;
-    atomic_store_explicit(&worker->word, 0, memory_order_relaxed);
-    weir__worker_has_core(worker, true);
-    return;
-  }
+  weir__worker **link = &cpu->sleepers;
+  while (*link != NULL && *link != worker) link = &(*link)->next_sleeper;
+  if (*link != NULL) weir__cpu_unlist_sleeper(cpu, link);
 }
 
 weir__rest weir__worker_sleep(weir__worker *worker, uint64_t longest_ns) {
