@@ -152,6 +152,15 @@ static void launches_that_fail(void **state) {
 // ---------------------------------------------------------------------------------------------------------------
 // Open tasks
 
+static weir_open_task *open_behind_gate(void) {
+  weir_open_task *open;
+  const weir_enqueue *call;
+  const weir_arg arg = weir_updates(make_buffer());
+  assert_int_equal(weir_task_begin(context, &(weir_task){.args = &arg, .arg_count = 1}, &open, &call), WEIR_OK);
+  assert_int_equal(fill_behind_gate(call), WEIR_OK);
+  return open;
+}
+
 // There is no memory to keep track of the task, when it is issued.
 static void open_tasks_without_memory(void **state) {
   (void)state;
@@ -159,12 +168,8 @@ static void open_tasks_without_memory(void **state) {
   for (uint64_t n = 1; n <= MOST_ALLOCATIONS; n++) {
     int64_t live = fault_loader_live();
     begin();
-    weir_open_task *open;
-    const weir_enqueue *call;
     weir_event *event;
-    const weir_arg arg = weir_updates(make_buffer());
-    assert_int_equal(weir_task_begin(context, &(weir_task){.args = &arg, .arg_count = 1}, &open, &call), WEIR_OK);
-    assert_int_equal(fill_behind_gate(call), WEIR_OK);
+    weir_open_task *open = open_behind_gate();
     weir__allocate_fail_at(n);
     assert_int_equal(weir_task_end(open, NULL, 0, &event), WEIR_OK);
     if (expect_end_behind_gate(event) != WEIR_OK) failed++;
@@ -226,12 +231,8 @@ static void ends_of_open_tasks(void **state) {
   (void)state;
   int64_t live = fault_loader_live();
   begin();
-  weir_open_task *open;
-  const weir_enqueue *call;
   weir_event *event;
-  const weir_arg arg = weir_updates(make_buffer());
-  assert_int_equal(weir_task_begin(context, &(weir_task){.args = &arg, .arg_count = 1}, &open, &call), WEIR_OK);
-  assert_int_equal(fill_behind_gate(call), WEIR_OK);
+  weir_open_task *open = open_behind_gate();
   fault_loader_fail("clEnqueueMarkerWithWaitList", 1, OUT_OF_RESOURCES);
   fault_loader_fail_also("clFinish", 1);
   assert_int_equal(weir_task_end(open, NULL, 0, &event), WEIR_OK);

@@ -53,13 +53,16 @@ void weir__opencl_report(weir__in_order_device *base, weir__operation *head, wei
   weir__opencl_release_nodes(device, operation);
 }
 
+// What the driver tells of an event; NULL: one that is complete. Not CL_SUCCESS: it refuses to tell.
+static cl_int ask(const weir__opencl_device *device, cl_event event, cl_int *out_status) {
+  *out_status = CL_COMPLETE;
+  if (event == NULL) return CL_SUCCESS;
+  return device->driver->clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof *out_status, out_status, NULL);
+}
+
 // CL_COMPLETE, a number above it: not yet, or one below: it failed.
 static cl_int status_of(const weir__opencl_device *device, const weir__operation *head) {
-  cl_event event = ((const weir__opencl_operation *)(const void *)head)->event;
-  cl_int status = CL_COMPLETE;
-  if (event == NULL) return CL_COMPLETE;
-  cl_int result =
-      device->driver->clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, NULL);
+  cl_int status, result = ask(device, ((const weir__opencl_operation *)(const void *)head)->event, &status);
   return result == CL_SUCCESS ? status : result;
 }
 
@@ -106,10 +109,8 @@ void weir__opencl_ask_to_ring(weir__opencl_device *device, bool lags) {
 
 // Whether the driver says so: an answer that it refuses says nothing.
 static bool has_ended(const weir__opencl_device *device, cl_event event) {
-  cl_int status = CL_COMPLETE;
-  return event == NULL || (device->driver->clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status,
-                                                          &status, NULL) == CL_SUCCESS &&
-                           status <= CL_COMPLETE);
+  cl_int status;
+  return ask(device, event, &status) == CL_SUCCESS && status <= CL_COMPLETE;
 }
 
 // Puts a marker behind all that is in each queue. False: not yet.
