@@ -40,8 +40,8 @@ typedef struct weir__ending_rules {
   void (*deliver)(weir__ending *ending);
   // The event gets its status.
   void (*end)(weir__ending *ending);
-  // What it delivers are contents: tasks that name the event in `after` wait for them, and are let go after that. NULL:
-  // they are none.
+  // Lets tasks go that name the event in `after`, once it has its status: they wait for contents that the ending delivers.
+  // NULL: it delivers none.
   void (*let_go)(struct weir_context *context, struct weir__awaiting *behind);
 } weir__ending_rules;
 

@@ -6,7 +6,7 @@
 
 #include "engine/context.h"
 
-// What the task uses is neither handed out again nor freed. The lock is held.
+// Keeps storage that the task uses from being handed out again or freed. The lock is held.
 void weir__storage_leave(weir_context *context, const weir__task *task);
 
 #endif // WEIR_ENGINE_LOST_H

@@ -143,7 +143,7 @@ static bool follow(weir_graph *graph, uint32_t node, const weir__job_step *step)
 // ---------------------------------------------------------------------------------------------------------------
 // One by one
 
-// What else is wrong with buffers is found when they are used.
+// Other faults of buffers are found when they are used.
 static weir_status check_context(const weir__pipeline_line *line, const weir_buffer *buffer) {
   const weir_context *context = line->pipeline->context;
   if (buffer == NULL || !weir__object_is(&buffer->object, WEIR__KIND_BUFFER) || buffer->object.context == context)

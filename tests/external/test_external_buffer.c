@@ -150,7 +150,7 @@ static void count_one(void *user) {
   ++*(int *)user;
 }
 
-// What frees the data of a task is called after the tasks behind it are let go: the buffer is good by then.
+// Tasks behind a task are let go before its `destroy` function is called. The buffer that follows it is good by then.
 static void follows_a_task_with_data(const char *devices) {
   scene self = {.context = api_context(devices, 16, 0)};
   assert_int_equal(weir_buffer_wrap(self.context, self.memory, BYTES, &self.buffer), WEIR_OK);

@@ -77,8 +77,8 @@ const char *weir__vulkan_result_name(VkResult result);
 // else TASK_FAILED.
 weir_status weir__vulkan_status(VkResult result);
 
-// What a call leaves as its result if it fails, Vulkan does not say: then no object is there, and `handle` (which is not a
-// VkDevice) becomes VK_NULL_HANDLE. Returns the call's result.
+// Vulkan does not say what a failed call leaves in place of an object. `handle` (which is not a VkDevice) becomes
+// VK_NULL_HANDLE then. Returns the call's result.
 static inline VkResult weir__vulkan_made(VkResult result, void *handle) {
   if (result != VK_SUCCESS) memset(handle, 0, sizeof(VkSemaphore));
   return result;
