@@ -72,7 +72,7 @@ static weir_status add_devices(weir_context *context, const char *names, uint32_
 // A CPU device whose name does not say how many workers it has leaves cores to the threads of other devices, which a busy
 // worker would keep waiting for milliseconds. Half of the cores are the CPU's in any case.
 static void count_threads(weir_context *context, const char *names) {
-  uint32_t cores = weir__core_count(), most = cores / 2, threads = weir__device_threads(names);
+  uint32_t cores = weir__usable_cores(), most = cores / 2, threads = weir__device_threads(names);
   context->host.usual_workers = cores - (threads < most ? threads : most);
   uint32_t workers = weir__device_workers(names, context->host.usual_workers);
   context->host.crowded = cores <= WEIR__FEW_CORES || (workers > 0 && workers + threads + WEIR__FEW_CORES >= cores);

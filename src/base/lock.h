@@ -72,7 +72,7 @@ static inline void weir__pause(void) {
 #endif
 }
 
-// weir__machine_cores, asked of the system once.
+// How many cores the process may use, asked of the system once.
 uint32_t weir__core_count(void);
 
 // The core that this thread runs on now.

@@ -86,7 +86,7 @@ static bool has_controller(const char *list, const char *name) {
   return false;
 }
 
-// Of the groups that the process is in: "0::PATH" has all of the second version, "N:CONTROLLER,...:PATH" those of the first.
+// Of the groups that the process is in: "0::PATH" has all of the second version, "N:...memory...:PATH" memory of the first.
 static uint64_t own_limit(const char *controller, uint64_t (*of)(const char *folder)) {
   FILE *file = fopen("/proc/self/cgroup", "r");
   if (file == NULL) return UINT64_MAX;

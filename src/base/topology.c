@@ -35,7 +35,8 @@ static struct {
 #undef MEMBER
   uint32_t cores[MAX_CORES]; // processing units in the order in which workers get them: one per core first
   uint32_t core_count;       // 0: no hwloc
-  cpu_set_t allowed;         // that the process may run on
+  uint32_t usable;           // that the process may run on
+  cpu_set_t allowed;         // these
   char text[160];
 } topology;
 
@@ -82,11 +83,11 @@ static void load(void) {
   (void)pthread_atfork(NULL, NULL, let_go_all); // without memory for it a forked process keeps them as long as it lives
   CPU_ZERO(&topology.allowed);
   sched_getaffinity(0, sizeof topology.allowed, &topology.allowed);
-  uint32_t usable = weir__machine_cores();
+  topology.usable = weir__machine_cores();
   int allowed = CPU_COUNT(&topology.allowed);
-  if (allowed > 0 && usable < (uint32_t)allowed) {
+  if (allowed > 0 && topology.usable < (uint32_t)allowed) {
     snprintf(topology.text, sizeof topology.text,
-             "workers are not pinned: the control group allows the time of %u of %d cores", usable, allowed);
+             "workers are not pinned: the control group allows the time of %u of %d cores", topology.usable, allowed);
     return;
   }
   void *library = dlopen("libhwloc.so.15", RTLD_NOW | RTLD_LOCAL);
@@ -152,6 +153,11 @@ void weir__unpin(void) {
   pthread_once(&topology_once, load);
   if (CPU_COUNT(&topology.allowed) > 0)
     pthread_setaffinity_np(pthread_self(), sizeof topology.allowed, &topology.allowed);
+}
+
+uint32_t weir__usable_cores(void) {
+  pthread_once(&topology_once, load);
+  return topology.usable;
 }
 
 void weir__pinning_text(char *text, size_t size) {

@@ -31,6 +31,10 @@ void weir__core_give(weir__core *core);
 // Lets the calling thread run on all cores that the process may use: a thread that a pinned one makes is pinned to its core.
 void weir__unpin(void);
 
+// How many cores the process may use. The topology is read by then: who asks before it starts threads keeps them from reading it,
+// while another thread may fork.
+uint32_t weir__usable_cores(void);
+
 // Whether pinning works on this machine, in a few words.
 void weir__pinning_text(char *text, size_t size);
 

@@ -21,7 +21,7 @@ enum { LONG_NS = 1000, TINY_NS = 200, BATCH_NS = 2000 };
 static bool probe(char *text, size_t size) {
   char pinning[160];
   weir__pinning_text(pinning, sizeof pinning);
-  uint32_t cores = weir__core_count();
+  uint32_t cores = weir__usable_cores();
   snprintf(text, size, "%u core%s; %s", cores, cores == 1 ? "" : "s", pinning);
   return true;
 }
@@ -95,7 +95,8 @@ static weir_status create(weir__host *host, const char *argument, uint32_t queue
   for (int i = 0; i < WEIR__LOCK_CLASSES; i++) atomic_init(&cpu->locked_ticks[i], UINT32_MAX);
   cpu->workers = weir__allocate_zeroed(workers * sizeof *cpu->workers);
   snprintf(cpu->base.name, sizeof cpu->base.name, "cpu:%lu", workers);
-  snprintf(cpu->base.description, sizeof cpu->base.description, "%lu workers on %u cores", workers, weir__core_count());
+  snprintf(cpu->base.description, sizeof cpu->base.description, "%lu workers on %u cores", workers,
+           weir__usable_cores());
   weir_status status;
   if (cpu->workers == NULL || !weir__jobs_initialize(cpu)) {
     cpu->worker_count = cpu->workers == NULL ? 0 : cpu->worker_count;
